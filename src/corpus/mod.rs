@@ -1,0 +1,1 @@
+//! A folder, a file or the default corpus in; documents out.

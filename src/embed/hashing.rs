@@ -1,0 +1,113 @@
+//! Feature hashing: the embedder that needs no training, and the control for those that do.
+//!
+//! Each term adds or subtracts (by a bit of its hash, which keeps the dot product unbiased:
+//! Weinberger et al. 2009) its sublinear count `1 + ln(tf)` in one of `dim` buckets. What is
+//! stored knows nothing of the corpus; at opening, [`HashingEmbedder::fit`] weighs each bucket by
+//! its idf over the stored passages, on both sides, so that an updated index equals a fresh one.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use crate::{
+    embed::Embedder,
+    error::{Error, Result},
+    text::Analyzer,
+    types::{Vectors, normalize},
+};
+
+/// Signed hashing of stems into buckets.
+#[derive(Debug, Clone)]
+pub struct HashingEmbedder {
+    analyzer: Analyzer,
+    /// One weight a bucket; all 1 until fitted.
+    idf: Vec<f32>,
+}
+
+impl HashingEmbedder {
+    /// Buckets of the default embedder.
+    pub const DIM: usize = 256;
+
+    /// An embedder with `dim` buckets.
+    pub fn new(dim: usize) -> Self {
+        Self { analyzer: Analyzer::default(), idf: vec![1.0; dim] }
+    }
+
+    fn embed(&self, text: &str, row: &mut [f32]) {
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        for term in self.analyzer.terms(text) {
+            *counts.entry(term).or_default() += 1;
+        }
+        for (term, count) in counts {
+            let hash = fnv1a(&term);
+            let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
+            let bucket = (hash % self.dim() as u64) as usize;
+            row[bucket] += sign * (1.0 + (count as f32).ln()) * self.idf[bucket];
+        }
+        normalize(row);
+    }
+}
+
+impl Default for HashingEmbedder {
+    fn default() -> Self {
+        Self::new(Self::DIM)
+    }
+}
+
+impl Embedder for HashingEmbedder {
+    fn fingerprint(&self) -> String {
+        format!("hashing-{}-{}", self.dim(), self.analyzer.fingerprint())
+    }
+
+    fn dim(&self) -> usize {
+        self.idf.len()
+    }
+
+    fn embed_passages(&self, passages: &[&str]) -> Result<Vectors> {
+        let mut data = vec![0.0; passages.len() * self.dim()];
+        data.par_chunks_exact_mut(self.dim())
+            .zip(passages)
+            .for_each(|(row, passage)| self.embed(passage, row));
+        Vectors::new(self.dim(), data)
+    }
+
+    fn embed_queries(&self, queries: &[&str]) -> Result<Vectors> {
+        self.embed_passages(queries)
+    }
+
+    fn fit(&mut self, stored: Vectors) -> Result<Vectors> {
+        if stored.dim() != self.dim() {
+            return Err(Error::Shape {
+                what: "stored vector length",
+                expected: self.dim(),
+                got: stored.dim(),
+            });
+        }
+        let mut holding = vec![0_u32; self.dim()];
+        for row in stored.rows() {
+            for (count, value) in holding.iter_mut().zip(row) {
+                *count += u32::from(*value != 0.0);
+            }
+        }
+        let n = stored.len() as f32;
+        let idf = |count: &u32| ((n + 1.0) / (*count as f32 + 1.0)).ln() + 1.0;
+        self.idf = holding.iter().map(idf).collect();
+        let dim = stored.dim();
+        let mut data = stored.into_data();
+        for row in data.chunks_exact_mut(dim) {
+            row.iter_mut().zip(&self.idf).for_each(|(value, idf)| *value *= idf);
+            normalize(row);
+        }
+        Vectors::new(dim, data)
+    }
+}
+
+fn fnv1a(term: &str) -> u64 {
+    let hash = term.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // FNV's high bits mix poorly on short words: finish as SplitMix64 does.
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}

@@ -1,0 +1,24 @@
+//! Texts in, an inverted index out; a query in, rows out.
+
+use crate::{
+    error::Result,
+    text::TermStats,
+    types::{Explanation, Ranking, Row},
+};
+
+/// Finds the passages that share words with a query.
+pub trait LexicalIndex: TermStats {
+    /// Number of passages.
+    fn len(&self) -> usize;
+
+    /// True without passages.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The `k` best passages for `query`, which is plain text; none that shares no term.
+    fn search(&self, query: &str, k: usize) -> Result<Ranking>;
+
+    /// The parts of the score of `row` for `query`: one a term of the query that it holds.
+    fn explain(&self, query: &str, row: Row) -> Explanation;
+}

@@ -1,0 +1,1 @@
+//! Vectors in, nearest rows out. Holds rows, never text.

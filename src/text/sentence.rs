@@ -1,0 +1,260 @@
+//! Text to sentences, list items and table rows, by byte span.
+//!
+//! Works on markdown and on plain text alike: a blank line, a heading, a list item, a table row
+//! and a code line begin a unit of their own; inside a paragraph a unit ends after a full stop,
+//! question or exclamation mark (also the full-width ones) that an abbreviation does not explain.
+
+use std::ops::Range;
+
+/// What a unit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitKind {
+    /// A sentence, or a list item of one.
+    Sentence,
+    /// A heading.
+    Heading,
+    /// A table's header row.
+    TableHeader,
+    /// A row of a table.
+    TableRow,
+    /// A line of a code block.
+    Code,
+}
+
+/// A sentence-like piece of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unit {
+    /// Bytes of the text, without surrounding blanks and list markers.
+    pub span: Range<usize>,
+    /// What it is.
+    pub kind: UnitKind,
+}
+
+/// Abbreviations that a full stop does not end a sentence after.
+const ABBREVIATIONS: [&str; 27] = [
+    "a.m", "al", "approx", "ca", "cf", "dr", "e.g", "eq", "etc", "fig", "i.e", "inc", "jr", "mr",
+    "mrs", "ms", "no", "p.m", "pp", "prof", "sb", "sen", "sr", "st", "sth", "u.s", "vs",
+];
+
+/// The units of `text` in order; what lies between them is blank space, list and table marks.
+pub fn units(text: &str) -> Vec<Unit> {
+    let mut units = Vec::new();
+    let mut paragraph: Option<Range<usize>> = None;
+    let mut fence: Option<&str> = None;
+    let mut lines = lines(text).peekable();
+    while let Some(line) = lines.next() {
+        let content = &text[line.clone()];
+        let marker = ["```", "~~~"].into_iter().find(|mark| content.starts_with(mark));
+        let is_rule = is_table_rule(content);
+        let kind = match (fence, marker) {
+            (None, Some(mark)) => {
+                fence = Some(mark);
+                None
+            }
+            (Some(open), Some(mark)) if open == mark => {
+                fence = None;
+                None
+            }
+            (Some(_), _) => Some(UnitKind::Code),
+            _ if content.is_empty() || is_rule => None,
+            _ if is_heading(content) => Some(UnitKind::Heading),
+            _ if content.starts_with('|') => {
+                let header = lines.peek().is_some_and(|next| is_table_rule(&text[next.clone()]));
+                Some(if header { UnitKind::TableHeader } else { UnitKind::TableRow })
+            }
+            _ => {
+                let item = list_marker(content);
+                if item > 0 {
+                    flush(text, &mut paragraph, &mut units);
+                }
+                let start = paragraph.as_ref().map_or(line.start + item, |p| p.start);
+                paragraph = Some(start..line.end);
+                continue;
+            }
+        };
+        flush(text, &mut paragraph, &mut units);
+        if let Some(kind) = kind
+            && !content.is_empty()
+        {
+            units.push(Unit { span: line, kind });
+        }
+    }
+    flush(text, &mut paragraph, &mut units);
+    units
+}
+
+/// Byte ranges of the lines of `text`, blanks at both ends and quote marks taken off.
+fn lines(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut start = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let indent =
+            line.len() - line.trim_start_matches(|c: char| c.is_whitespace() || c == '>').len();
+        let content = line[indent..].trim_end();
+        let range = start + indent..start + indent + content.len();
+        start += line.len();
+        range
+    })
+}
+
+fn is_heading(line: &str) -> bool {
+    let marks = line.bytes().take_while(|&b| b == b'#').count();
+    (1..=6).contains(&marks) && line[marks..].starts_with([' ', '\t'])
+}
+
+fn is_table_rule(line: &str) -> bool {
+    line.contains('-')
+        && line.contains('|')
+        && line.bytes().all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'\t'))
+}
+
+/// Length of `- `, `* `, `+ `, `1. ` or `1) ` at the start of a line.
+fn list_marker(line: &str) -> usize {
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &line[digits..];
+    let mark = match digits {
+        0 => rest.starts_with(['-', '*', '+']),
+        1..=9 => rest.starts_with(['.', ')']),
+        _ => false,
+    };
+    if !mark || !rest[1..].starts_with([' ', '\t']) {
+        return 0;
+    }
+    line.len() - rest[1..].trim_start().len()
+}
+
+/// Cuts the open paragraph into sentences.
+fn flush(text: &str, paragraph: &mut Option<Range<usize>>, units: &mut Vec<Unit>) {
+    let Some(range) = paragraph.take() else { return };
+    let mut start = range.start;
+    let mut chars = text[range.clone()].char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if !matches!(c, '.' | '!' | '?' | '…' | '。' | '！' | '？' | '।') {
+            continue;
+        }
+        let mut end = range.start + at + c.len_utf8();
+        while let Some(&(_, closing)) = chars.peek()
+            && matches!(
+                closing,
+                '.' | '!' | '?' | '"' | '\'' | '”' | '’' | ')' | ']' | '*' | '_' | '」'
+            )
+        {
+            end += closing.len_utf8();
+            chars.next();
+        }
+        let full_width = matches!(c, '。' | '！' | '？');
+        let rest = &text[end..range.end];
+        let goes_on = rest.trim_start().starts_with(|next: char| next.is_lowercase());
+        let blank_follows = rest.starts_with(char::is_whitespace);
+        if full_width
+            || blank_follows && !goes_on && !(c == '.' && ends_abbreviated(&text[start..end]))
+        {
+            push_sentence(text, start..end, units);
+            start = end;
+        }
+    }
+    push_sentence(text, start..range.end, units);
+}
+
+/// True if the full stop that ends `sentence` belongs to an abbreviation or an initial.
+fn ends_abbreviated(sentence: &str) -> bool {
+    let Some(before) = sentence.strip_suffix('.') else { return false };
+    let word = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '.')).next().unwrap_or("");
+    let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase) && word != "I";
+    initial || ABBREVIATIONS.binary_search(&word.to_lowercase().as_str()).is_ok()
+}
+
+fn push_sentence(text: &str, range: Range<usize>, units: &mut Vec<Unit>) {
+    let content = &text[range.clone()];
+    let start = range.start + content.len() - content.trim_start().len();
+    let span = start..start + content.trim().len();
+    if !span.is_empty() {
+        units.push(Unit { span, kind: UnitKind::Sentence });
+    }
+}
+
+/// The cells of a table row, marks taken off.
+pub fn table_cells(row: &str) -> Vec<String> {
+    let row = row.trim();
+    let row = row.strip_prefix('|').unwrap_or(row);
+    let row = row.strip_suffix('|').unwrap_or(row);
+    row.replace("\\|", "\u{1}").split('|').map(|cell| plain(&cell.replace('\u{1}', "|"))).collect()
+}
+
+/// Markdown's emphasis and code marks taken off, blanks run together; for showing.
+pub fn plain(text: &str) -> String {
+    let chars: Vec<char> = text.trim().trim_start_matches('#').chars().collect();
+    let mut plain = String::with_capacity(text.len());
+    for (at, &c) in chars.iter().enumerate() {
+        let before = at.checked_sub(1).map_or(' ', |i| chars[i]);
+        let after = chars.get(at + 1).copied().unwrap_or(' ');
+        // A lone star between blanks multiplies; an underscore inside a word is part of a name.
+        let lone = before.is_whitespace() && after.is_whitespace();
+        let inside = before.is_alphanumeric() && after.is_alphanumeric();
+        match c {
+            '`' => {}
+            '*' if !lone => {}
+            '_' if !lone && !inside => {}
+            c if c.is_whitespace() => {
+                if !plain.is_empty() && !plain.ends_with(' ') {
+                    plain.push(' ');
+                }
+            }
+            c => plain.push(c),
+        }
+    }
+    plain.truncate(plain.trim_end().len());
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let got: Vec<&str> = units(text).iter().map(|unit| &text[unit.span.clone()]).collect();
+        assert_eq!(expected, got);
+    }
+
+    #[test]
+    fn sentences_end_at_stops_that_no_abbreviation_explains() {
+        check(
+            "He left. She, e.g. Ann, stayed! Really? yes. Mr. Smith paid 3.50 there.",
+            &["He left.", "She, e.g. Ann, stayed!", "Really? yes.", "Mr. Smith paid 3.50 there."],
+        );
+        check(
+            "She said \"go.\" Then **stop.** The end",
+            &["She said \"go.\"", "Then **stop.**", "The end"],
+        );
+        check("今天。明天！", &["今天。", "明天！"]);
+    }
+
+    #[test]
+    fn blocks_of_markdown_are_units_of_their_own() {
+        let text = "# Title\nOne line\ngoes on. Two.\n\n- item a\n- item b.\n  1. deep\n\
+                    | a | b |\n|---|---|\n| c | d |\n```sh\n# no heading\n```\n> quoted";
+        check(
+            text,
+            &[
+                "# Title",
+                "One line\ngoes on.",
+                "Two.",
+                "item a",
+                "item b.",
+                "deep",
+                "| a | b |",
+                "| c | d |",
+                "# no heading",
+                "quoted",
+            ],
+        );
+        let kinds: Vec<UnitKind> = units(text).iter().map(|unit| unit.kind).collect();
+        assert_eq!(kinds[6..9], [UnitKind::TableHeader, UnitKind::TableRow, UnitKind::Code]);
+    }
+
+    #[test]
+    fn marks_are_taken_off() {
+        assert_eq!(plain("**eat** _is_ `a_b` 2 * 3\n x"), "eat is a_b 2 * 3 x");
+        assert_eq!(table_cells("| **eat** | a \\| b |  |"), ["eat", "a | b", ""]);
+    }
+}

@@ -1,0 +1,1 @@
+//! Byte-level BPE: train, load, encode with offsets, count.
