@@ -1,1 +1,17 @@
 //! All integration tests, linked once.
+
+use std::path::{Path, PathBuf};
+
+mod corpus;
+
+/// A path below the shared measuring data; `None`, with a word about it, where there is none.
+fn shared(relative: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("MINIRAG_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let path = root.join(relative);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: no {} (set MINIRAG_SHARED)", path.display());
+    None
+}
