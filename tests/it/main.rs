@@ -1,5 +1,7 @@
 //! All integration tests, linked once.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::path::{Path, PathBuf};
 
 mod corpus;
