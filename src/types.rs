@@ -6,6 +6,10 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
 
+mod top_k;
+
+pub use top_k::TopK;
+
 /// Names a document for people and for citations: its path below the corpus root, `/`-separated
 /// and NFC-normalised.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,19 +1,21 @@
 //! All integration tests, linked once.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::path::{Path, PathBuf};
+
+mod corpus;
 mod grammar;
 mod layers;
 
-use std::path::PathBuf;
-
-/// The folder of test collections beside the checkout, where there is one.
-fn shared() -> Option<PathBuf> {
-    let default = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let folder = std::env::var_os("MINIRAG_SHARED").map_or_else(default, PathBuf::from);
-    if folder.join("data").is_dir() {
-        return Some(folder);
+/// A path below the shared measuring data; `None`, with a word about it, where there is none.
+fn shared(relative: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("MINIRAG_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let path = root.join(relative);
+    if path.exists() {
+        return Some(path);
     }
-    eprintln!("skipped: no test collections at {} (set MINIRAG_SHARED)", folder.display());
+    eprintln!("skipped: no {} (set MINIRAG_SHARED)", path.display());
     None
 }
