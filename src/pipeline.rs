@@ -49,7 +49,7 @@ pub struct Pipeline {
 }
 
 /// Which searches are asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Retriever {
     /// Both, fused.
     Hybrid,
@@ -60,7 +60,7 @@ pub enum Retriever {
 }
 
 /// How rankings become one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Fusion {
     /// Reciprocal rank fusion.
     Rrf,
@@ -195,9 +195,19 @@ impl Trace {
         Ok(value)
     }
 
-    /// Time spent in the stages that `which` picks.
-    pub fn spent(&self, which: impl Fn(&Step) -> bool) -> Duration {
-        self.steps.iter().filter(|(step, _)| which(step)).map(|(_, took)| *took).sum()
+    /// Milliseconds of each stage, by the names that `answer --json` and the evaluation give them.
+    pub fn latencies(&self) -> [(&'static str, f64); 5] {
+        let spent = |which: fn(&Step) -> bool| -> f64 {
+            let steps = self.steps.iter().filter(|(step, _)| which(step));
+            steps.map(|(_, took)| took.as_secs_f64() * 1e3).sum()
+        };
+        [
+            ("rewrite", spent(|step| matches!(step, Step::Rewrite(..)))),
+            ("retrieve", spent(|step| matches!(step, Step::Retrieve(_) | Step::Fuse(_)))),
+            ("rerank", spent(|step| matches!(step, Step::Rerank(_)))),
+            ("read", spent(|step| matches!(step, Step::Prompt(_) | Step::Read(_) | Step::Cite(_)))),
+            ("total", spent(|_| true)),
+        ]
     }
 }
 

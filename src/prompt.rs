@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What a prompt shows of a passage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Show {
     /// The best sentence or table row, with its heading.
     Sentence,
@@ -22,7 +22,7 @@ pub enum Show {
 }
 
 /// Where the best passage stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Order {
     /// First, as ranked.
     BestFirst,

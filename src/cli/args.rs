@@ -1,25 +1,20 @@
 //! Options to parts: which corpus, which models, which numbers.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::{Opened, value_name};
 use crate::{
-    chunk::{ChunkSettings, Chunker, Strategy},
-    cli::Opened,
-    corpus::{self, Corpus},
-    embed::{Embedder, HashingEmbedder},
+    chunk::{ChunkSettings, Chunker, Length, Strategy},
+    corpus::Kind,
     error::{Error, Result},
-    index::Index,
-    lexical::LexicalIndex,
-    pipeline::{Fusion, Pipeline, Retriever, Settings},
-    prompt::{Order, Show, Template},
-    reader::{Extractive, Reader},
-    rerank::{Overlap, Reranker},
-    rewrite::{Identity, QueryRewriter},
-    store::FlatStore,
-    text::Analyzer,
+    pipeline::{Fusion, Retriever, Settings},
+    prompt::{Order, Show},
     tokenizer::Tokenizer,
 };
 
@@ -46,6 +41,20 @@ pub struct SourceArgs {
     /// `hashing`, or a checkpoint folder
     #[arg(long, env = "MINIRAG_EMBEDDER", value_name = "NAME|DIR")]
     pub embedder: Option<String>,
+}
+
+impl SourceArgs {
+    /// The chunker that the options describe.
+    pub(super) fn chunker<'a>(&self, kind: Kind, tokenizer: &'a Tokenizer) -> Result<Chunker<'a>> {
+        let default = ChunkSettings::default();
+        let by_kind = if kind == Kind::Beir { Strategy::Whole } else { default.strategy };
+        let settings = ChunkSettings {
+            strategy: self.chunker.unwrap_or(by_kind),
+            tokens: self.chunk_tokens.unwrap_or(default.tokens),
+            overlap: self.chunk_overlap.unwrap_or(default.overlap),
+        };
+        Chunker::new(settings, Length::Tokens(tokenizer))
+    }
 }
 
 /// Which parts answer, and with which numbers.
@@ -87,6 +96,43 @@ pub struct ModelArgs {
     pub threshold: Option<f32>,
 }
 
+impl ModelArgs {
+    /// The numbers that travel with a question.
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            retriever: self.retriever,
+            fusion: self.fusion,
+            fusion_weight: self.fusion_weight,
+            candidates: self.candidates,
+            top_k: self.top_k,
+            show: self.evidence,
+            order: self.order,
+            threshold: self.threshold,
+            ..Settings::default()
+        }
+    }
+
+    /// The options by name, as reports and gates have them.
+    pub(super) fn condition(&self) -> Map<String, Value> {
+        let mut condition = Map::new();
+        let mut set = |name: &str, value: Value| condition.insert(name.to_owned(), value);
+        set("retriever", value_name(&self.retriever).into());
+        set("fusion", value_name(&self.fusion).into());
+        set("fusion-weight", self.fusion_weight.into());
+        set("rewriter", self.rewriter.as_str().into());
+        set("reranker", self.reranker.as_str().into());
+        set("reader", self.reader.as_str().into());
+        set("candidates", self.candidates.into());
+        set("top-k", self.top_k.into());
+        set("evidence", value_name(&self.evidence).into());
+        set("order", value_name(&self.order).into());
+        if let Some(threshold) = self.threshold {
+            set("threshold", threshold.into());
+        }
+        condition
+    }
+}
+
 /// How much is said, and with how many threads.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Running")]
@@ -114,5 +160,24 @@ impl VerboseArgs {
         }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         pool.build_global().map_err(|error| Error::Setting(format!("--threads: {error}")))
+    }
+
+    /// Says something on standard error, unless quiet.
+    pub fn say(&self, text: &str) {
+        if !self.quiet {
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// Says which files of the corpus could not be read: all of them when verbose, else how many.
+    pub fn report(&self, opened: &Opened) {
+        if self.verbose {
+            for skipped in &opened.skipped {
+                self.say(&format!("skipped {}: {}", skipped.path, skipped.reason));
+            }
+        } else if !opened.skipped.is_empty() {
+            let count = opened.skipped.len();
+            self.say(&format!("skipped {count} files that are no readable text (-v names them)"));
+        }
     }
 }

@@ -1,19 +1,21 @@
 //! An outcome in, text for a terminal or JSON for a script out.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, path::Path};
 
 use serde_json::{Map, Value, json};
 
 use crate::{
     cli::Opened,
-    error::Result,
+    error::{Error, Result},
     pipeline::{Outcome, Step},
-    types::{Answer, Citation, Explanation, Hit, Ranking},
+    types::{Answer, Citation, Explanation, Hit, Query, Ranking},
 };
 
 impl Opened {
     /// The answer and its citations as a person reads them.
-    pub fn show_answer(&self, outcome: &Outcome) -> String {
+    ///
+    /// `streamed`: the text itself has been printed as it came.
+    pub fn show_answer(&self, outcome: &Outcome, streamed: bool) -> String {
         match &outcome.answer {
             Answer::Unknown { reason, best, threshold } => {
                 let mut text = format!("{}\n", self.settings.template.refusal());
@@ -24,7 +26,7 @@ impl Opened {
                 text + ")\n"
             }
             Answer::Cited { text, citations, .. } => {
-                let mut shown = format!("{text}\n");
+                let mut shown = if streamed { String::new() } else { format!("{text}\n") };
                 for citation in citations {
                     let _ = write!(shown, "\n{}", show_citation(citation));
                 }
@@ -94,7 +96,7 @@ impl Opened {
     pub fn show_trace(&self, outcome: &Outcome) -> Result<String> {
         let mut text = String::new();
         for (step, took) in &outcome.trace.steps {
-            let took = milliseconds(*took);
+            let took = took.as_secs_f64() * 1e3;
             match step {
                 Step::Rewrite(strategy, queries) => {
                     let _ = writeln!(text, "rewrite ({strategy}), {took:.2} ms");
@@ -142,6 +144,50 @@ impl Opened {
             }
         }
         Ok(text)
+    }
+
+    /// Writes the answer's JSON with every stage's ids and scores to `path`.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write_trace(&self, question: &str, outcome: &Outcome, path: &Path) -> Result<()> {
+        let mut json = self.json_answer(question, outcome)?;
+        json["steps"] = outcome.trace.steps.iter().map(|(step, _)| self.json_step(step)).collect();
+        let text = format!("{json:#}\n");
+        std::fs::write(path, text).map_err(Error::io(path))
+    }
+
+    fn json_step(&self, step: &Step) -> Value {
+        let hits = |ranking: &Ranking| {
+            let hit = |hit: &Hit| {
+                let chunk = self.pipeline.chunk(hit.row);
+                json!([chunk.map_or_else(|_| String::new(), |c| c.id.to_string()), hit.score])
+            };
+            json!({
+                "scale": ranking.scale().name(),
+                "hits": ranking.hits().iter().map(hit).collect::<Vec<_>>(),
+            })
+        };
+        match step {
+            Step::Rewrite(strategy, queries) => {
+                let query = |q: &Query| json!({"text": q.text, "origin": q.origin.name(), "weight": q.weight});
+                let queries: Vec<Value> = queries.iter().map(query).collect();
+                json!({"rewrite": strategy, "queries": queries})
+            }
+            Step::Retrieve(legs) => {
+                let legs: Vec<Value> = legs
+                    .iter()
+                    .map(|leg| json!({"query": leg.query, "ranking": hits(&leg.ranking)}))
+                    .collect();
+                json!({"retrieve": legs})
+            }
+            Step::Fuse(ranking) => json!({"fuse": hits(ranking)}),
+            Step::Rerank(ranking) => json!({"rerank": hits(ranking)}),
+            Step::Threshold(best, threshold) => json!({"best": best, "threshold": threshold}),
+            Step::Prompt(prompt) => json!({"prompt": prompt.text, "dropped": prompt.dropped}),
+            Step::Read(draft) => json!({"draft": draft.text, "value": draft.value}),
+            Step::Cite(cited) => json!({"unknown_markers": cited.unknown_markers}),
+        }
     }
 
     fn show_hits(&self, text: &mut String, ranking: &Ranking) -> Result<()> {
@@ -225,22 +271,6 @@ fn scores(outcome: &Outcome, hit: &Hit) -> Map<String, Value> {
     scores
 }
 
-/// Milliseconds of each stage, as `answer --json` and the evaluation name them.
-pub fn latencies(outcome: &Outcome) -> [(&'static str, f64); 5] {
-    let spent = |which: fn(&Step) -> bool| milliseconds(outcome.trace.spent(which));
-    [
-        ("rewrite", spent(|step| matches!(step, Step::Rewrite(..)))),
-        ("retrieve", spent(|step| matches!(step, Step::Retrieve(_) | Step::Fuse(_)))),
-        ("rerank", spent(|step| matches!(step, Step::Rerank(_)))),
-        ("read", spent(|step| matches!(step, Step::Prompt(_) | Step::Read(_) | Step::Cite(_)))),
-        ("total", spent(|_| true)),
-    ]
-}
-
 fn json_latency(outcome: &Outcome) -> Value {
-    latencies(outcome).into_iter().map(|(stage, ms)| (stage.to_owned(), json!(ms))).collect()
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
+    outcome.trace.latencies().into_iter().map(|(stage, ms)| (stage.to_owned(), json!(ms))).collect()
 }
