@@ -8,4 +8,4 @@ mod sentence;
 mod words;
 
 pub use sentence::{Unit, UnitKind, plain, table_cells, units};
-pub use words::{Analyzer, TermStats, fold};
+pub use words::{Analyzer, TermStats, fold, is_solid};

@@ -97,6 +97,11 @@ pub fn fold(text: &str) -> Cow<'_, str> {
     Cow::Owned(folded)
 }
 
+/// True for a character of a script that is written without spaces between words.
+pub fn is_solid(c: char) -> bool {
+    class(c) == Class::Solid
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Other,

@@ -4,9 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
+mod citations;
 mod corpus;
+mod datasets;
+mod embedders;
 mod grammar;
 mod layers;
+mod metrics;
+mod prompts;
+mod reports;
 
 /// A path below the shared measuring data; `None`, with a word about it, where there is none.
 fn shared(relative: &str) -> Option<PathBuf> {
