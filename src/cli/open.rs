@@ -86,7 +86,7 @@ pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
 ///
 /// # Errors
 /// A `models/tokenizer` that is found but cannot be read.
-pub fn tokenizer() -> Result<Tokenizer> {
+pub(super) fn tokenizer() -> Result<Tokenizer> {
     match corpus::shipped(Path::new("models/tokenizer")) {
         Some(folder) => Tokenizer::load(folder),
         None => Tokenizer::from_bytes(TOKENIZER),
