@@ -1,5 +1,7 @@
 //! Trains a byte-level BPE tokenizer on a folder of texts.
 
+#![allow(clippy::print_stdout)] // Results belong there.
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};

@@ -1,5 +1,6 @@
 //! All integration tests, linked once.
 
+mod chunk;
 mod tokenizer;
 
 use std::path::{Path, PathBuf};
