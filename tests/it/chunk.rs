@@ -200,7 +200,7 @@ fn windows_cut_at_a_blank_line_or_a_sentence_near_the_target() {
 
 #[track_caller]
 fn check_headings(text: &str, expected: &[(&str, &str)]) {
-    let chunks = markdown("markdown:25:0", text);
+    let chunks = markdown("markdown:28:0", text);
     let found: Vec<(&str, &str)> = chunks
         .iter()
         .map(|chunk| (chunk.heading.as_str(), chunk.text.lines().next().unwrap()))

@@ -1,5 +1,7 @@
 //! All integration tests, linked once.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may panic, also outside of `#[test]`.
+
 mod chunk;
 mod tokenizer;
 
