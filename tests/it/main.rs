@@ -1,26 +1,36 @@
 //! All integration tests, linked once.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may panic, also outside of `#[test]`.
-
-mod chunk;
-mod tokenizer;
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::{Path, PathBuf};
+
+mod chunk;
+mod citations;
+mod corpus;
+mod datasets;
+mod embedders;
+mod grammar;
+mod layers;
+mod metrics;
+mod prompts;
+mod reports;
+mod tokenizer;
+
+/// A path below the shared measuring data; `None`, with a word about it, where there is none.
+fn shared(relative: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("MINIRAG_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let path = root.join(relative);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: no {} (set MINIRAG_SHARED)", path.display());
+    None
+}
 
 /// The shipped models.
 fn models() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
-}
-
-/// The folder of shared data, if this machine has it.
-fn shared() -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let path = std::env::var_os("MINIRAG_SHARED").map_or_else(default, PathBuf::from);
-    let found = path.join("data").is_dir();
-    if !found {
-        eprintln!("skipped: no shared data at {}; MINIRAG_SHARED names the folder", path.display());
-    }
-    found.then_some(path)
 }
 
 /// The files of a folder, sorted.
