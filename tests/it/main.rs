@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod chunk;
 mod citations;
 mod corpus;
 mod datasets;
@@ -13,6 +14,7 @@ mod layers;
 mod metrics;
 mod prompts;
 mod reports;
+mod tokenizer;
 
 /// A path below the shared measuring data; `None`, with a word about it, where there is none.
 fn shared(relative: &str) -> Option<PathBuf> {
@@ -24,4 +26,18 @@ fn shared(relative: &str) -> Option<PathBuf> {
     }
     eprintln!("skipped: no {} (set MINIRAG_SHARED)", path.display());
     None
+}
+
+/// The shipped models.
+fn models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
+}
+
+/// The files of a folder, sorted.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    files
 }
