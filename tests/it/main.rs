@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 
 mod corpus;
+mod grammar;
+mod layers;
 
 /// A path below the shared measuring data; `None`, with a word about it, where there is none.
 fn shared(relative: &str) -> Option<PathBuf> {
