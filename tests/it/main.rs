@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 mod corpus;
 mod grammar;
 mod layers;
+mod tokenizer;
+
+/// The shipped models.
+fn models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
+}
 
 /// A path below the shared measuring data; `None`, with a word about it, where there is none.
 fn shared(relative: &str) -> Option<PathBuf> {
@@ -18,4 +24,13 @@ fn shared(relative: &str) -> Option<PathBuf> {
     }
     eprintln!("skipped: no {} (set MINIRAG_SHARED)", path.display());
     None
+}
+
+/// The files of a folder, sorted.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    files
 }
