@@ -98,6 +98,14 @@ pub fn load(path: &Path) -> Result<Corpus> {
     gather(path, found.skipped, read)
 }
 
+/// The default corpus, from the first of the homes that has it, else [`embedded`].
+///
+/// # Errors
+/// As [`load`].
+pub fn load_default() -> Result<Corpus> {
+    Ok(load_or_default(None)?.0)
+}
+
 /// The documents at `path` or, without one, the default corpus (from the first of the homes that
 /// has it, see [`shipped`], else [`embedded`]); and the place's name for manifests: its absolute
 /// path, or [`EMBEDDED_NAME`].

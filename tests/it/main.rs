@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 mod corpus;
 mod grammar;
+mod index;
 mod layers;
 mod tokenizer;
 
