@@ -20,7 +20,10 @@ use sha2::{Digest, Sha256};
 
 pub use train::{TrainReport, TrainSettings, train};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    text::{char_ceil, char_floor},
+};
 use byte_bpe::ByteBpe;
 
 /// A tokenizer, ready to encode on any number of threads.
@@ -148,7 +151,7 @@ impl Tokenizer {
             Engine::Lean(bpe) => {
                 let mut start = 0;
                 bpe.tokens(text, |id, end| {
-                    on_token(id, text.floor_char_boundary(start)..text.ceil_char_boundary(end));
+                    on_token(id, char_floor(text, start)..char_ceil(text, end));
                     start = end;
                 });
             }

@@ -299,15 +299,17 @@ impl Ranking {
         let order = |(a, tie_a): &(Hit, usize), (b, tie_b): &(Hit, usize)| {
             b.score.total_cmp(&a.score).then(tie_a.cmp(tie_b)).then(a.row.cmp(&b.row))
         };
-        // Partial selection: sorting all hits of a large index for ten of them is waste. Twice k
-        // leaves room for rows that come twice.
-        if hits.len() > 4 * k.max(16) && has_no_duplicate_row(&hits) {
+        let unique = has_no_duplicate_row(&hits);
+        // Partial selection: sorting all hits of a large index for ten of them is waste.
+        if unique && hits.len() > 4 * k.max(16) {
             hits.select_nth_unstable_by(k, order);
             hits.truncate(k);
         }
         hits.sort_unstable_by(order);
-        let mut seen = std::collections::HashSet::with_capacity(hits.len());
-        hits.retain(|(hit, _)| seen.insert(hit.row));
+        if !unique {
+            let mut seen = std::collections::HashSet::with_capacity(hits.len());
+            hits.retain(|(hit, _)| seen.insert(hit.row));
+        }
         hits.truncate(k);
         Ok(Self { scale, hits: hits.into_iter().map(|(hit, _)| hit).collect() })
     }
@@ -339,9 +341,10 @@ impl Ranking {
     }
 }
 
-/// Rows that come in ascending order, as every scan delivers them, hold none twice.
 fn has_no_duplicate_row(hits: &[(Hit, usize)]) -> bool {
-    hits.is_sorted_by(|(a, _), (b, _)| a.row < b.row)
+    let mut rows: Vec<Row> = hits.iter().map(|(hit, _)| hit.row).collect();
+    rows.sort_unstable();
+    rows.is_sorted_by(|a, b| a < b)
 }
 
 /// A hit joined with its text.

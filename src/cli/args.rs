@@ -10,12 +10,11 @@ use serde_json::{Map, Value};
 
 use super::{Opened, value_name};
 use crate::{
-    chunk::{ChunkSettings, Chunker, Length, Strategy},
+    chunk::{ChunkSettings, Strategy},
     corpus::Kind,
     error::{Error, Result},
     pipeline::{Fusion, Retriever, Settings},
     prompt::{Order, Show},
-    tokenizer::Tokenizer,
 };
 
 /// Where the documents come from and how they are cut.
@@ -44,16 +43,15 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// The chunker that the options describe.
-    pub(super) fn chunker<'a>(&self, kind: Kind, tokenizer: &'a Tokenizer) -> Result<Chunker<'a>> {
+    /// The cut that the options describe for documents stored as `kind`.
+    pub(super) fn chunk_settings(&self, kind: Kind) -> ChunkSettings {
         let default = ChunkSettings::default();
         let by_kind = if kind == Kind::Beir { Strategy::Whole } else { default.strategy };
-        let settings = ChunkSettings {
+        ChunkSettings {
             strategy: self.chunker.unwrap_or(by_kind),
             tokens: self.chunk_tokens.unwrap_or(default.tokens),
             overlap: self.chunk_overlap.unwrap_or(default.overlap),
-        };
-        Chunker::new(settings, Length::Tokens(tokenizer))
+        }
     }
 }
 

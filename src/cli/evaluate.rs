@@ -208,7 +208,7 @@ impl Evaluate {
     }
 
     fn export(&self, out: &Path) -> Result<Printed> {
-        let documents = corpus::load_default()?.documents;
+        let documents = corpus::load_or_default(None)?.0.documents;
         QuestionSet::read(&question_folder()?, &documents)?.export_beir(out, &documents)?;
         Ok((format!("wrote {}\n", out.display()), ExitCode::SUCCESS))
     }
@@ -278,7 +278,7 @@ impl Evaluate {
     fn score_run(&self, path: &Path) -> Result<Condition> {
         let mut dataset = match &self.dataset {
             Some(dir) => beir::load(dir, &self.split)?,
-            None => grammar_set(&corpus::load_default()?.documents, &self.split)?,
+            None => grammar_set(&corpus::load_or_default(None)?.0.documents, &self.split)?,
         };
         self.queries.into_iter().for_each(|n| dataset.limit(n));
         let records = run::score(&trec::read(path)?, &dataset, &Measure::at(&self.k))?;
@@ -314,6 +314,6 @@ fn question_folder() -> Result<PathBuf> {
 }
 
 /// A split of the grammar set, its gold found in `documents`.
-pub fn grammar_set(documents: &[Document], split: &str) -> Result<Dataset> {
+pub(super) fn grammar_set(documents: &[Document], split: &str) -> Result<Dataset> {
     QuestionSet::read(&question_folder()?, documents)?.split(split)
 }

@@ -6,11 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::{ModelArgs, SourceArgs};
 use crate::{
-    chunk::{ChunkSettings, Chunker, Strategy},
-    corpus::{self, Corpus, Kind},
+    corpus::{self, Corpus},
     embed::{Embedder, HashingEmbedder},
     error::{Error, Result},
-    index::Index,
+    index::{Index, Origin, Tools},
     lexical::LexicalIndex,
     pipeline::{Pipeline, Settings},
     prompt::Template,
@@ -87,7 +86,7 @@ pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
 ///
 /// # Errors
 /// A `models/tokenizer` that is found but cannot be read.
-pub fn tokenizer() -> Result<Tokenizer> {
+pub(super) fn tokenizer() -> Result<Tokenizer> {
     match corpus::shipped(Path::new("models/tokenizer")) {
         Some(folder) => Tokenizer::load(folder),
         None => Tokenizer::from_bytes(TOKENIZER),
@@ -96,14 +95,7 @@ pub fn tokenizer() -> Result<Tokenizer> {
 
 fn open_index(dir: &Path, source: &SourceArgs, embedder: &dyn Embedder) -> Result<Index> {
     let index = Index::open(dir)?;
-    let (made_with, asked) = (&index.manifest.embedder, embedder.fingerprint());
-    if *made_with != asked {
-        let dir = dir.display();
-        return Err(Error::Mismatch(format!(
-            "{dir}: the index was built with `{made_with}`, the embedder is `{asked}`: run \
-             `index` again or name the other embedder"
-        )));
-    }
+    index.manifest.check_embedder(&embedder.fingerprint())?;
     let cut = [
         source.chunker.map(|_| "--chunker"),
         source.chunk_tokens.map(|_| "--chunk-tokens"),
@@ -122,13 +114,12 @@ fn build_index(
     source: &SourceArgs,
     embedder: &dyn Embedder,
 ) -> Result<(Index, Vec<corpus::Skipped>)> {
-    let Corpus { documents, skipped, kind, .. } = match &source.corpus {
-        Some(path) => corpus::load(path)?,
-        None => corpus::load_default()?,
-    };
+    let (corpus, path) = corpus::load_or_default(source.corpus.as_deref())?;
+    let Corpus { documents, skipped, kind, .. } = corpus;
     let tokenizer = tokenizer()?;
-    let chunker = source.chunker(kind, &tokenizer)?;
-    let (index, _) = Index::build(documents, &chunker, embedder)?;
+    let origin = Origin { path, kind, arguments: Vec::new() };
+    let tools = Tools::new(&tokenizer, embedder);
+    let (index, _) = Index::build(documents, origin, source.chunk_settings(kind), &tools)?;
     Ok((index, skipped))
 }
 

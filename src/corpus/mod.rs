@@ -98,14 +98,6 @@ pub fn load(path: &Path) -> Result<Corpus> {
     gather(path, found.skipped, read)
 }
 
-/// The default corpus, from the first of the homes that has it, else [`embedded`].
-///
-/// # Errors
-/// As [`load`].
-pub fn load_default() -> Result<Corpus> {
-    Ok(load_or_default(None)?.0)
-}
-
 /// The documents at `path` or, without one, the default corpus (from the first of the homes that
 /// has it, see [`shipped`], else [`embedded`]); and the place's name for manifests: its absolute
 /// path, or [`EMBEDDED_NAME`].
@@ -132,9 +124,6 @@ pub fn embedded() -> Result<Corpus> {
         folders.extend(folder.dirs());
         files.extend(folder.files());
     }
-    let is_hidden = |path: &Path| {
-        path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
-    };
     let read = files
         .iter()
         .filter(|file| !is_hidden(file.path()))
@@ -174,7 +163,16 @@ pub fn content_hash(documents: &[Document]) -> String {
 
 /// True for the default corpus, wherever its documents were read from.
 pub fn is_default(documents: &[Document]) -> bool {
-    embedded().is_ok_and(|corpus| content_hash(&corpus.documents) == content_hash(documents))
+    let visible = |file: &&include_dir::File<'_>| !is_hidden(file.path());
+    let same = |document: &Document| {
+        let file = EMBEDDED.get_file(&*document.id.0);
+        file.is_some_and(|file| file.contents() == document.text.as_bytes())
+    };
+    EMBEDDED.files().filter(visible).count() == documents.len() && documents.iter().all(same)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
 }
 
 fn read_file(found: &Found) -> Result<Document, Skipped> {

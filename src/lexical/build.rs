@@ -73,7 +73,7 @@ fn number_terms(blocks: &[Block], analyzer: &Analyzer) -> (Vocabulary, Vec<Vec<O
     let mut sorted: Vec<&str> = term_of.iter().flatten().map(String::as_str).collect();
     sorted.par_sort_unstable();
     sorted.dedup();
-    let mut terms = Vocabulary::default();
+    let mut terms = Vocabulary::with_capacity(sorted.len());
     sorted.into_iter().for_each(|term| _ = terms.intern(term));
     let number: Vec<Option<u32>> =
         term_of.iter().map(|term| terms.find(term.as_deref()?)).collect();

@@ -127,7 +127,7 @@ impl<'a> Bytes<'a> {
         let terms = self.count(self.0.len() / 2)?;
         let total = self.count(self.0.len() / 2)?;
         let mut lists = Lists {
-            terms: Vocabulary::default(),
+            terms: Vocabulary::with_capacity(terms),
             starts: vec![0],
             counts: Vec::with_capacity(total),
             postings: Vec::with_capacity(total),

@@ -16,6 +16,13 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
+    /// An empty set with room for `len` strings.
+    pub(super) fn with_capacity(len: usize) -> Self {
+        let mut fresh = Self { ends: Vec::with_capacity(len), ..Self::default() };
+        fresh.grow(len);
+        fresh
+    }
+
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -40,8 +47,8 @@ impl Vocabulary {
 
     /// The number of `word`, which is added if it is new.
     pub(super) fn intern(&mut self, word: &str) -> u32 {
-        if self.table.len() <= 2 * self.len() {
-            self.grow();
+        if self.table.len() <= 2 * self.len() + 1 {
+            self.grow(2 * self.len());
         }
         let place = self.place(word);
         if self.table[place] == EMPTY {
@@ -62,8 +69,8 @@ impl Vocabulary {
         place
     }
 
-    fn grow(&mut self) {
-        self.table = vec![EMPTY; (4 * self.len()).next_power_of_two().max(64)];
+    fn grow(&mut self, room: usize) {
+        self.table = vec![EMPTY; (2 * room + 1).next_power_of_two().max(64)];
         for number in 0..self.len() as u32 {
             let place = self.place(self.get(number));
             self.table[place] = number;

@@ -4,10 +4,16 @@
 
 use std::path::{Path, PathBuf};
 
+mod citations;
 mod corpus;
+mod datasets;
+mod embedders;
 mod grammar;
 mod index;
 mod layers;
+mod metrics;
+mod prompts;
+mod reports;
 mod tokenizer;
 
 /// The shipped models.

@@ -1,0 +1,162 @@
+//! A finished answer and its cited passages to how much of it they carry.
+//!
+//! A claim is a sentence of the answer. It is supported where at least [`SUPPORTED`] of its
+//! content words stand in the cited passages, every number of it stands there too, and it is
+//! negated exactly where the passage sentence closest to it is. A measure of words, not of
+//! meaning: it sees what was added, not what was twisted. It takes an [`Answer`], which exists
+//! only once the reader is done, so that no streamed prefix can be scored.
+
+use std::collections::BTreeSet;
+
+use super::{
+    strip_markers,
+    word_overlap::{content, share},
+};
+use crate::{
+    text::{Analyzer, units},
+    types::Answer,
+};
+
+/// The share of a claim's content words that the cited passages must hold.
+pub const SUPPORTED: f64 = 0.8;
+
+const NEGATIONS: [&str; 11] = [
+    "no", "not", "never", "none", "nothing", "nobody", "nowhere", "neither", "nor", "cannot",
+    "without",
+];
+
+/// "one" is not here: it is a pronoun more often than a number.
+const NUMBER_WORDS: [(&str, &str); 11] = [
+    ("two", "2"),
+    ("three", "3"),
+    ("four", "4"),
+    ("five", "5"),
+    ("six", "6"),
+    ("seven", "7"),
+    ("eight", "8"),
+    ("nine", "9"),
+    ("ten", "10"),
+    ("eleven", "11"),
+    ("twelve", "12"),
+];
+
+/// How far the cited passages carry an answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Faithfulness {
+    /// Sentences of the answer that hold a content word.
+    pub claims: usize,
+    /// Those that the passages support.
+    pub supported: usize,
+    /// Mean over the claims of the share of content words found: the measure without a cut.
+    pub token_precision: f64,
+}
+
+impl Faithfulness {
+    /// Share of the claims that are supported.
+    pub fn share(&self) -> f64 {
+        self.supported as f64 / self.claims.max(1) as f64
+    }
+}
+
+/// Holds an answer against the passages it cites (with their headings, as they were read);
+/// `None` for a refusal and for an answer that claims nothing.
+pub fn faithfulness(answer: &Answer, passages: &[&str]) -> Option<Faithfulness> {
+    let Answer::Cited { text, .. } = answer else { return None };
+    let text = strip_markers(text);
+    let passages: Vec<Words> =
+        passages.iter().flat_map(|passage| sentences(passage)).map(Words::of).collect();
+    let held: BTreeSet<String> = passages.iter().flat_map(|p| p.content.iter().cloned()).collect();
+    let numbers: BTreeSet<String> =
+        passages.iter().flat_map(|p| p.numbers.iter().cloned()).collect();
+    let (mut claims, mut supported, mut precision) = (0, 0, 0.0);
+    for claim in sentences(&text).into_iter().map(Words::of) {
+        let Some(found) = share(&claim.content, &held) else { continue };
+        claims += 1;
+        precision += found;
+        let agrees = claim.numbers.is_subset(&numbers) && same_polarity(&claim, &passages);
+        supported += usize::from(found >= SUPPORTED && agrees);
+    }
+    let token_precision = precision / f64::from(u32::try_from(claims).unwrap_or(u32::MAX).max(1));
+    (claims > 0).then_some(Faithfulness { claims, supported, token_precision })
+}
+
+/// What a sentence is compared by.
+struct Words {
+    content: BTreeSet<String>,
+    numbers: BTreeSet<String>,
+    negated: bool,
+}
+
+impl Words {
+    fn of(sentence: &str) -> Self {
+        let mut numbers = BTreeSet::new();
+        let mut negated = false;
+        Analyzer::default().words(sentence, |word| {
+            negated |= NEGATIONS.contains(&word) || word.ends_with("n't");
+            if word.contains(|c: char| c.is_numeric()) {
+                numbers.insert(word.to_owned());
+            }
+            let spelt = NUMBER_WORDS.iter().find(|(name, _)| *name == word);
+            numbers.extend(spelt.map(|(_, digits)| (*digits).to_owned()));
+        });
+        // Negations have a check of their own; "two" and "2" must not differ here.
+        let mut content = content(sentence);
+        content.retain(|term| {
+            !NEGATIONS.contains(&term.as_str()) && NUMBER_WORDS.iter().all(|(name, _)| name != term)
+        });
+        content.extend(numbers.iter().cloned());
+        Self { content, numbers, negated }
+    }
+}
+
+fn sentences(text: &str) -> Vec<&str> {
+    units(text).into_iter().map(|unit| &text[unit.span]).collect()
+}
+
+/// Whether one of the passage sentences that share most words with the claim is negated as it is.
+fn same_polarity(claim: &Words, passages: &[Words]) -> bool {
+    let shared = |passage: &Words| passage.content.intersection(&claim.content).count();
+    let most = passages.iter().map(shared).max();
+    passages.iter().any(|passage| Some(shared(passage)) == most && passage.negated == claim.negated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Reason;
+
+    #[track_caller]
+    fn check(answer: &str, passages: &[&str], expected: Option<f64>) {
+        let answer = Answer::Cited { text: answer.to_owned(), value: None, citations: vec![] };
+        assert_eq!(faithfulness(&answer, passages).map(|f| f.share()), expected);
+    }
+
+    const EAT: &str = "# Eat\n\nThe past participle of *eat* is **eaten**. It has 3 forms.\n\n\
+                       Stative verbs are not used in continuous tenses.";
+
+    #[test]
+    fn a_claim_needs_its_words_numbers_and_polarity() {
+        check("The past participle of eat is eaten [#1].", &[EAT], Some(1.0));
+        check("The past participle of eat is ate [#1].", &[EAT], Some(0.0));
+        check("It has three forms. [#1] It has 4 forms.", &[EAT], Some(0.5));
+        check("Stative verbs are used in continuous tenses.", &[EAT], Some(0.0));
+        check("Stative verbs aren't used.", &["Stative verbs aren't used."], Some(1.0));
+        check("The past participle of eat is not eaten.", &[EAT], Some(0.0));
+    }
+
+    #[test]
+    fn all_sentences_of_the_final_answer_count() {
+        let whole = "The past participle of eat is eaten [#1]. Bananas glow at midnight.";
+        check(whole, &[EAT], Some(0.5));
+        check(&whole[..whole.find(" Bananas").unwrap()], &[EAT], Some(1.0));
+    }
+
+    #[test]
+    fn without_claims_or_answer_there_is_nothing_to_measure() {
+        check("It is. [#1]", &[EAT], None);
+        check("", &[EAT], None);
+        check("Eaten.", &[], Some(0.0));
+        let unknown = Answer::Unknown { reason: Reason::NoPassages, best: None, threshold: None };
+        assert_eq!(faithfulness(&unknown, &[EAT]), None);
+    }
+}
