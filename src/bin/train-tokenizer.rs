@@ -1,10 +1,15 @@
 //! Trains a byte-level BPE tokenizer on a folder of texts.
 
-use std::path::{Path, PathBuf};
+#![allow(clippy::print_stdout)] // Results belong there.
 
-use anyhow::{Context, Result};
+use std::path::PathBuf;
+
+use anyhow::Result;
 use clap::Parser;
-use minirag::tokenizer::{self, TrainSettings};
+use minirag::{
+    corpus,
+    tokenizer::{self, TrainSettings},
+};
 
 /// Train a byte-level BPE tokenizer on any corpus: same texts, same bytes.
 #[derive(Parser)]
@@ -35,8 +40,8 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let texts = texts(&args.corpus)?;
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let corpus = corpus::load(&args.corpus)?;
+    let texts: Vec<&str> = corpus.documents.iter().map(|d| d.text.as_str()).collect();
     let settings = TrainSettings {
         vocab_size: args.vocab_size,
         min_frequency: args.min_frequency,
@@ -51,19 +56,4 @@ fn main() -> Result<()> {
         println!("{}: {report}", path.display());
     }
     Ok(())
-}
-
-/// The texts of the corpus; `minirag::corpus` takes this over.
-fn texts(path: &Path) -> Result<Vec<String>> {
-    if path.is_dir() {
-        let entries = std::fs::read_dir(path).with_context(|| path.display().to_string())?;
-        let mut paths: Vec<PathBuf> =
-            entries.map(|entry| entry.map(|e| e.path())).collect::<std::io::Result<_>>()?;
-        paths.sort();
-        let is_text = |path: &Path| path.extension().is_some_and(|e| e == "md" || e == "txt");
-        paths.retain(|path| path.is_dir() || is_text(path));
-        let nested: Vec<Vec<String>> = paths.iter().map(|p| texts(p)).collect::<Result<_>>()?;
-        return Ok(nested.concat());
-    }
-    Ok(vec![std::fs::read_to_string(path).with_context(|| path.display().to_string())?])
 }

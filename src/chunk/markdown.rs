@@ -103,7 +103,9 @@ impl Markdown {
         for next in &sections[1..] {
             let common = path.iter().zip(&next.path).take_while(|(a, b)| a == b).count();
             let fits = layout.ruler.size(span.start, next.span.end) <= layout.target;
-            let loses = common + 1 < first.path.len();
+            // A heading that the path would lose must stand in the text.
+            let above = |&i: &usize| self.outline.headings[i].span.start < span.start;
+            let loses = path[common..].iter().any(above);
             if !fits || loses {
                 break;
             }

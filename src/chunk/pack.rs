@@ -76,11 +76,17 @@ impl Layout<'_> {
         let mut start = content_start(self.text, range.start, range.end);
         // The end of the piece before: the next must go beyond it.
         let mut floor = start;
+        let piece_end = |start, floor| match self.ruler.size(start, range.end) <= self.limit() {
+            true => range.end,
+            false => self.end(start, floor, range.end, &choose),
+        };
         while start < range.end {
-            let end = match self.ruler.size(start, range.end) <= self.limit() {
-                true => range.end,
-                false => self.end(start, floor, range.end, &choose),
-            };
+            let mut end = piece_end(start, floor.max(start));
+            if start < floor && self.text[floor..end].trim_start().is_empty() {
+                // The overlap and blanks alone would repeat what was said.
+                start = content_start(self.text, floor, range.end);
+                end = piece_end(start, start);
+            }
             pieces.push(Piece { span: start..end, ..Default::default() });
             floor = end;
             if content_start(self.text, end, range.end) >= range.end {

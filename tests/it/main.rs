@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod chunk;
 mod citations;
 mod corpus;
 mod datasets;
@@ -16,11 +17,6 @@ mod prompts;
 mod reports;
 mod tokenizer;
 
-/// The shipped models.
-fn models() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
-}
-
 /// A path below the shared measuring data; `None`, with a word about it, where there is none.
 fn shared(relative: &str) -> Option<PathBuf> {
     let root = std::env::var_os("MINIRAG_SHARED")
@@ -31,6 +27,11 @@ fn shared(relative: &str) -> Option<PathBuf> {
     }
     eprintln!("skipped: no {} (set MINIRAG_SHARED)", path.display());
     None
+}
+
+/// The shipped models.
+fn models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
 }
 
 /// The files of a folder, sorted.
