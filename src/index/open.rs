@@ -18,15 +18,12 @@ use crate::{
 };
 
 impl Index {
-    /// Reads the manifest alone of the index in the folder `dir`; `None` if there is no index.
+    /// Reads the manifest alone of the index in the folder `dir`.
     ///
     /// # Errors
-    /// A file that is no index, one of a later version, or a damaged one.
-    pub fn manifest(dir: &Path) -> Result<Option<Manifest>> {
+    /// No index there, one of a later version, or a damaged one.
+    pub fn manifest(dir: &Path) -> Result<Manifest> {
         let path = dir.join(FILE);
-        if !path.exists() {
-            return Ok(None);
-        }
         check_header(&path)?;
         let (manifest, _) = read_meta(&connect(&path)?).map_err(sqlite(&path))?;
         serde_json::from_str(&manifest).map_err(|error| damaged(&path, &error.to_string()))

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::ErrorKind,
+    hash::{BuildHasher, Hasher, RandomState},
     path::{Path, PathBuf},
 };
 
@@ -15,19 +15,13 @@ use crate::error::{Error, Result};
 pub(super) struct NewFile(PathBuf);
 
 impl NewFile {
-    /// An empty file of its own in `dir`, whatever other processes are writing there.
+    /// An empty file of its own in `dir`, whatever others are writing there. No name comes twice,
+    /// not even on another machine: a rename must never take a file that is not the writer's.
     pub(super) fn create(dir: &Path) -> Result<Self> {
-        let id = std::process::id();
-        let mut attempt = 0;
-        loop {
-            let path = dir.join(format!("{FILE}.{id}-{attempt}.tmp"));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(_) => return Ok(Self(path)),
-                // Another thread's, or that of another machine on the same disk.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => attempt += 1,
-                Err(error) => return Err(Error::io(&path)(error)),
-            }
-        }
+        let id = RandomState::new().build_hasher().finish();
+        let path = dir.join(format!("{FILE}.{id:016x}.tmp"));
+        OpenOptions::new().write(true).create_new(true).open(&path).map_err(Error::io(&path))?;
+        Ok(Self(path))
     }
 
     /// Where it is.

@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{BuildReport, Changes, Index, Manifest, Origin, Tools};
+use super::{BuildReport, Changes, FILE, Index, Manifest, Origin, Tools};
 use crate::{
     chunk::{ChunkSettings, Strategy},
     corpus::{self, Kind, Skipped},
@@ -105,12 +105,9 @@ pub fn update(request: &Request, tools: &Tools<'_>, on_stage: &dyn Fn(&str)) -> 
     let (corpus, path) = corpus::load_or_default(request.corpus.as_deref())?;
     let reading = start.elapsed();
     on_stage("comparing with the old index");
-    let (old, unreadable) = match Index::manifest(dir) {
-        Ok(None) => (None, None),
-        _ => match Index::open(dir) {
-            Ok(old) => (Some(old), None),
-            Err(error) => (None, Some(error.to_string())),
-        },
+    let (old, unreadable) = match Index::open(dir) {
+        Ok(old) => (Some(old), None),
+        Err(error) => (None, dir.join(FILE).exists().then(|| error.to_string())),
     };
     on_stage("indexing");
     let read = corpus.documents.len();

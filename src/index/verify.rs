@@ -1,8 +1,9 @@
 //! An index in; what is wrong with it out: with the file, with its parts, with its corpus.
 
-use std::path::Path;
+use std::{fmt, path::Path};
 
 use rusqlite::{Connection, OpenFlags};
+use serde_json::{Value, json};
 
 use super::{DocumentChanges, Index, file::sqlite};
 use crate::{corpus, embed::Embedder, error::Result, lexical::Bm25, types::Chunk};
@@ -29,6 +30,38 @@ impl Verification {
             changes.added.is_empty() && changes.changed.is_empty() && changes.removed.is_empty()
         };
         self.faults.is_empty() && self.corpus.as_ref().is_ok_and(same)
+    }
+}
+
+impl Verification {
+    /// The findings for scripts.
+    pub fn json(&self) -> Value {
+        let corpus = match &self.corpus {
+            Ok(DocumentChanges { added, changed, removed, unchanged }) => json!({
+                "added": added, "changed": changed, "removed": removed, "unchanged": unchanged,
+            }),
+            Err(reason) => json!({ "unreadable": reason }),
+        };
+        json!({ "ok": self.is_ok(), "faults": self.faults, "documents": corpus })
+    }
+}
+
+/// The findings for people.
+impl fmt::Display for Verification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.faults.iter().try_for_each(|fault| writeln!(f, "fault: {fault}"))?;
+        match &self.corpus {
+            Err(reason) => writeln!(f, "the documents cannot be read: {reason}")?,
+            Ok(DocumentChanges { added, changed, removed, .. }) => {
+                for (what, ids) in [("added", added), ("changed", changed), ("removed", removed)] {
+                    ids.iter().try_for_each(|id| writeln!(f, "{what} since: {id}"))?;
+                }
+            }
+        }
+        match self.is_ok() {
+            true => write!(f, "the index is sound and up to date"),
+            false => write!(f, "run `index` to build it again"),
+        }
     }
 }
 
