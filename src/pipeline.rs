@@ -96,7 +96,7 @@ impl Default for Settings {
         Self {
             retriever: Retriever::Hybrid,
             fusion: Fusion::Convex,
-            fusion_weight: 0.3,
+            fusion_weight: 0.2,
             candidates: 30,
             top_k: 3,
             show: Show::Sentence,
@@ -140,7 +140,7 @@ impl Settings {
 /// of the grammar set. Fused and raw scores depend on the corpus: nothing is refused by them.
 pub fn default_threshold(scale: Scale) -> Option<f32> {
     match scale {
-        Scale::Overlap => Some(0.6),
+        Scale::Overlap => Some(0.4),
         _ => None,
     }
 }

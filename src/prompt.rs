@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::{
-    text::{UnitKind, plain, table_cells, units},
+    text::{UnitKind, plain, spell_row, table_cells, units},
     types::{Chunk, Evidence, Prompt, Source},
 };
 
@@ -114,23 +114,11 @@ pub fn evidence(chunk: &Chunk) -> Vec<Evidence> {
     evidence
 }
 
-/// Spells a table row out: `eat — Past simple: ate; Past participle: eaten`.
 fn table_row(header: &[String], raw: &str, span: Range<usize>) -> Evidence {
+    let cells = table_cells(raw);
+    let text = spell_row(header, &cells);
     let name = |at: usize| header.get(at).cloned().unwrap_or_default();
-    let cells: Vec<(String, String)> =
-        table_cells(raw).into_iter().enumerate().map(|(at, cell)| (name(at), cell)).collect();
-    let spell = |(name, cell): &(String, String)| match (name.is_empty(), cell.is_empty()) {
-        (_, true) => None,
-        (true, false) => Some(cell.clone()),
-        (false, false) => Some(format!("{name}: {cell}")),
-    };
-    let first = cells.first().map_or("", |(_, cell)| cell);
-    let rest: Vec<String> = cells.iter().skip(1).filter_map(spell).collect();
-    let text = match (first.is_empty(), rest.is_empty()) {
-        (false, false) => format!("{first} — {}", rest.join("; ")),
-        (true, _) => rest.join("; "),
-        (false, true) => first.to_owned(),
-    };
+    let cells = cells.into_iter().enumerate().map(|(at, cell)| (name(at), cell)).collect();
     Evidence { span, text, cells, score: 0.0 }
 }
 

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, fmt, ops::Range, sync::Arc};
 
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Result};
+use crate::{
+    error::{Error, Result},
+    text::spell_tables,
+};
 
 /// Names a document for people and for citations: its path below the corpus root, `/`-separated
 /// and NFC-normalised.
@@ -84,18 +87,14 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// What the embedder and BM25 see: title, heading path, table header and text.
+    /// What the embedder and BM25 see: title, heading path and text, its table rows spelt out.
     pub fn index_text(&self) -> String {
-        let mut text =
-            String::with_capacity(self.title.len() + self.heading.len() + self.text.len() + 3);
-        for part in [&self.title, self.heading.as_str(), &self.table_header] {
-            if !part.is_empty() {
-                text.push_str(part);
-                text.push('\n');
-            }
+        let mut text = String::with_capacity(self.title.len() + self.text.len() + 64);
+        for part in [&self.title, self.heading.as_str()].into_iter().filter(|p| !p.is_empty()) {
+            text.push_str(part);
+            text.push_str("\n\n"); // a paragraph of its own, not the start of a sentence
         }
-        text.push_str(&self.text);
-        text
+        text + &spell_tables(&self.text, &self.table_header)
     }
 
     /// `document:ordinal`, the place a citation names.

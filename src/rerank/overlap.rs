@@ -1,17 +1,24 @@
-//! Content-token overlap: how much of what the question is about a passage holds.
+//! Content overlap: how much of what a question is about a passage holds.
 //!
-//! The score is the share, weighted by idf, of the question's distinct terms that occur in the
-//! passage. A term that the corpus has never seen weighs most, so that a question about another
-//! subject scores low on every passage: that is what the refusal threshold is held against.
+//! Terms count by their idf, in units of a word that the corpus has never seen. What a passage
+//! holds of the question is taken twice, over the whole passage and over its best sentence, since
+//! words that stand together mean more than words that are strewn about; call the mean `x`. The
+//! score is `known * x / (x + 1)`, where `known` is the share of the question that the corpus has
+//! words for at all. Within a question `known` changes no order. Across questions it makes scores
+//! comparable: one about another subject, whose words the corpus lacks, scores low on every
+//! passage, and that is what the refusal threshold is held against.
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use crate::{
     error::Result,
     rerank::Reranker,
-    text::{Analyzer, TermStats},
+    text::{Analyzer, TermStats, units},
     types::{Explanation, Scale},
 };
+
+/// A word that no corpus holds: its idf is the highest that there is.
+const UNSEEN: &str = "\u{fffd}";
 
 /// Idf-weighted overlap of question and passage, 0 to 1.
 #[derive(Clone)]
@@ -22,25 +29,59 @@ pub struct Overlap {
     pub stats: Arc<dyn TermStats>,
 }
 
+/// The distinct terms of a question.
+struct Terms {
+    /// Ascending, each with its idf in units of an unseen word's.
+    weights: Vec<(String, f32)>,
+    /// The share of them that the corpus has seen, by weight.
+    known: f32,
+}
+
 impl Overlap {
-    /// The question's distinct terms, each with its weight.
-    fn weights(&self, question: &str) -> Vec<(String, f32)> {
+    fn question(&self, question: &str) -> Terms {
+        let unseen = self.stats.idf(UNSEEN);
         let terms: BTreeSet<String> = self.analyzer.terms(question).into_iter().collect();
-        terms.into_iter().map(|term| (self.stats.idf(&term), term)).map(|(w, t)| (t, w)).collect()
+        let weigh = |term: String| (self.stats.idf(&term) / unseen, term);
+        let weights: Vec<(String, f32)> =
+            terms.into_iter().map(weigh).map(|(weight, term)| (term, weight)).collect();
+        let total: f32 = weights.iter().map(|(_, weight)| weight).sum();
+        let known: f32 = weights.iter().map(|(_, weight)| *weight).filter(|w| *w < 1.0).sum();
+        // A question of stop words alone says nothing to hold a passage against.
+        let known = if total > 0.0 { known / total } else { 0.0 };
+        Terms { weights, known }
     }
 
-    /// Marks which of `weights`' terms `passage` holds.
-    fn held(&self, weights: &[(String, f32)], passage: &str) -> Vec<bool> {
-        let mut held = vec![false; weights.len()];
-        self.analyzer.words(passage, |word| {
+    /// Marks the terms that `text` holds.
+    fn held(&self, terms: &Terms, text: &str) -> Vec<bool> {
+        let mut held = vec![false; terms.weights.len()];
+        self.analyzer.words(text, |word| {
             if let Some(term) = self.analyzer.term(word)
-                && let Ok(at) = weights.binary_search_by(|(t, _)| t.as_str().cmp(&term))
+                && let Ok(at) = terms.weights.binary_search_by(|(t, _)| t.as_str().cmp(&term))
             {
                 held[at] = true;
             }
         });
         held
     }
+
+    /// The weight of the terms that the whole passage holds, and that its best sentence does.
+    fn weigh(&self, terms: &Terms, passage: &str) -> (f32, f32) {
+        let weight = |text: &str| -> f32 {
+            let held = self.held(terms, text);
+            terms.weights.iter().zip(held).filter(|(_, held)| *held).map(|((_, w), _)| w).sum()
+        };
+        let whole = weight(passage);
+        if whole == 0.0 {
+            return (0.0, 0.0);
+        }
+        let sentences = units(passage).into_iter().map(|unit| weight(&passage[unit.span]));
+        (whole, sentences.fold(0.0, f32::max))
+    }
+}
+
+fn score(known: f32, (whole, sentence): (f32, f32)) -> f32 {
+    let held = (whole + sentence) / 2.0;
+    known * held / (held + 1.0)
 }
 
 impl Reranker for Overlap {
@@ -53,31 +94,31 @@ impl Reranker for Overlap {
     }
 
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<f32>> {
-        let weights = self.weights(question);
-        let total: f32 = weights.iter().map(|(_, weight)| weight).sum();
-        let score = |passage: &&str| {
-            let held = self.held(&weights, passage);
-            let found: f32 =
-                weights.iter().zip(held).filter(|(_, held)| *held).map(|(w, _)| w.1).sum();
-            // A question of stop words alone says nothing to hold a passage against.
-            if total > 0.0 { found / total } else { 0.0 }
-        };
+        let terms = self.question(question);
+        let score = |passage: &&str| score(terms.known, self.weigh(&terms, passage));
         Ok(passages.iter().map(score).collect())
     }
 
     fn explain(&self, question: &str, passage: &str) -> Result<Explanation> {
-        let weights = self.weights(question);
-        let total: f32 = weights.iter().map(|(_, weight)| weight).sum();
-        let held = self.held(&weights, passage);
-        let parts: Vec<Explanation> = weights
-            .iter()
-            .zip(held)
-            .map(|((term, weight), held)| match held {
-                true => Explanation::leaf(format!("holds \"{term}\""), weight / total),
-                false => Explanation::leaf(format!("lacks \"{term}\""), 0.0),
-            })
-            .collect();
-        let value = parts.iter().map(|part| part.value).sum();
-        Ok(Explanation { what: "overlap, share of the question's idf".into(), value, parts })
+        let terms = self.question(question);
+        let held = self.held(&terms, passage);
+        let (whole, sentence) = self.weigh(&terms, passage);
+        let term = |((term, weight), held): (&(String, f32), bool)| match held {
+            true => Explanation::leaf(format!("holds \"{term}\""), *weight),
+            false => Explanation::leaf(format!("lacks \"{term}\", worth {weight:.4}"), 0.0),
+        };
+        let parts = terms.weights.iter().zip(held).map(term).collect();
+        Ok(Explanation {
+            what: "overlap".to_owned(),
+            value: score(terms.known, (whole, sentence)),
+            parts: vec![
+                Explanation::leaf(
+                    "share of the question that the corpus has words for",
+                    terms.known,
+                ),
+                Explanation { what: "held by the whole passage".to_owned(), value: whole, parts },
+                Explanation::leaf("held by its best sentence", sentence),
+            ],
+        })
     }
 }

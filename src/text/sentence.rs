@@ -180,6 +180,47 @@ pub fn table_cells(row: &str) -> Vec<String> {
     row.replace("\\|", "\u{1}").split('|').map(|cell| plain(&cell.replace('\u{1}', "|"))).collect()
 }
 
+/// A table row as a sentence, its first cell in front and the others named by their headers:
+/// `eat — Past simple: ate; Past participle: eaten`.
+pub fn spell_row(header: &[String], cells: &[String]) -> String {
+    let name = |at: usize| header.get(at).filter(|name| !name.is_empty());
+    let filled = cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty());
+    let mut spelt = filled.map(|(at, cell)| match name(at) {
+        Some(name) if at > 0 => format!("{name}: {cell}"),
+        _ => cell.clone(),
+    });
+    let first = spelt.next().unwrap_or_default();
+    let rest: Vec<String> = spelt.collect();
+    if rest.is_empty() { first } else { format!("{first} — {}", rest.join("; ")) }
+}
+
+/// `text` with its table rows spelt out, one list item each, and the marks of tables left out.
+/// `header` is the header row of a table that goes on at the start of `text`; it may be empty.
+pub fn spell_tables(text: &str, header: &str) -> String {
+    let units = units(text);
+    let is_table = |kind| matches!(kind, UnitKind::TableHeader | UnitKind::TableRow);
+    if !units.iter().any(|unit| is_table(unit.kind)) {
+        return text.to_owned();
+    }
+    let mut header = table_cells(header);
+    let mut spelt = String::with_capacity(text.len());
+    let mut at = 0;
+    for unit in units.into_iter().filter(|unit| is_table(unit.kind)) {
+        let between = &text[at..unit.span.start];
+        // Between two rows there are only line breaks and the rule below the header.
+        let rule = between.bytes().all(|b| b"|-: \t\r\n".contains(&b));
+        spelt.push_str(if rule { "" } else { between });
+        let cells = table_cells(&text[unit.span.clone()]);
+        at = unit.span.end;
+        if unit.kind == UnitKind::TableHeader {
+            header = cells;
+        } else {
+            spelt.push_str(&format!("- {}\n", spell_row(&header, &cells)));
+        }
+    }
+    spelt + &text[at..]
+}
+
 /// Markdown's emphasis and code marks taken off, blanks run together; for showing.
 pub fn plain(text: &str) -> String {
     let chars: Vec<char> = text.trim().trim_start_matches('#').chars().collect();
@@ -250,6 +291,17 @@ mod tests {
         );
         let kinds: Vec<UnitKind> = units(text).iter().map(|unit| unit.kind).collect();
         assert_eq!(kinds[6..9], [UnitKind::TableHeader, UnitKind::TableRow, UnitKind::Code]);
+    }
+
+    #[test]
+    fn table_rows_are_spelt_out_with_their_headers() {
+        let text = "Verbs:\n\n| Base | Past | Note |\n|---|---|---|\n| **eat** | ate | |\n| go | went | no -ed |\n\nEnd.";
+        assert_eq!(
+            spell_tables(text, ""),
+            "Verbs:\n\n- eat — Past: ate\n- go — Past: went; Note: no -ed\n\n\nEnd."
+        );
+        assert_eq!(spell_tables("| go | went |", "| Base | Past |"), "- go — Past: went\n");
+        assert_eq!(spell_tables("No table.", "| Base |"), "No table.");
     }
 
     #[test]

@@ -15,8 +15,8 @@ const ROOMS: &[&str] = &[
 fn allowed(module: &str) -> Option<Vec<&'static str>> {
     let ground = |names: &[&'static str]| Some(names.to_vec());
     match module {
-        "error" | "rng" => ground(&["error"]),
-        "types" | "text" => ground(&["error", "rng"]),
+        "error" | "rng" | "text" => ground(&["error"]),
+        "types" => ground(&["error", "text"]),
         "tokenizer" => ground(&["error", "types", "text", "rng"]),
         "index" => Some([GROUND, ROOMS].concat()),
         "pipeline" => Some([GROUND, ROOMS, &["index"]].concat()),
