@@ -13,6 +13,7 @@ use crate::{
     chunk::{ChunkSettings, Strategy},
     corpus::Kind,
     error::{Error, Result},
+    lexical::Bm25Settings,
     pipeline::{Fusion, Retriever, Settings},
     prompt::{Order, Show},
 };
@@ -37,6 +38,12 @@ pub struct SourceArgs {
     /// Tokens that neighbouring chunks share [default: 20]
     #[arg(long, env = "MINIRAG_CHUNK_OVERLAP", value_name = "N")]
     pub chunk_overlap: Option<usize>,
+    /// How fast repeats of a word stop to count in BM25
+    #[arg(long, env = "MINIRAG_BM25_K1", value_name = "X", default_value_t = Bm25Settings::default().k1)]
+    pub bm25_k1: f32,
+    /// How much BM25 holds long passages back, 0 to 1
+    #[arg(long, env = "MINIRAG_BM25_B", value_name = "X", default_value_t = Bm25Settings::default().b)]
+    pub bm25_b: f32,
     /// `hashing`, or a checkpoint folder
     #[arg(long, env = "MINIRAG_EMBEDDER", value_name = "NAME|DIR")]
     pub embedder: Option<String>,

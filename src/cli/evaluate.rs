@@ -314,6 +314,6 @@ fn question_folder() -> Result<PathBuf> {
 }
 
 /// A split of the grammar set, its gold found in `documents`.
-pub fn grammar_set(documents: &[Document], split: &str) -> Result<Dataset> {
+pub(super) fn grammar_set(documents: &[Document], split: &str) -> Result<Dataset> {
     QuestionSet::read(&question_folder()?, documents)?.split(split)
 }

@@ -10,7 +10,7 @@ use crate::{
     embed::{Embedder, HashingEmbedder},
     error::{Error, Result},
     index::{Index, Origin, Tools},
-    lexical::LexicalIndex,
+    lexical::{Bm25Settings, LexicalIndex},
     pipeline::{Pipeline, Settings},
     prompt::Template,
     reader::{Extractive, Reader},
@@ -86,7 +86,7 @@ pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
 ///
 /// # Errors
 /// A `models/tokenizer` that is found but cannot be read.
-pub fn tokenizer() -> Result<Tokenizer> {
+pub(super) fn tokenizer() -> Result<Tokenizer> {
     match corpus::shipped(Path::new("models/tokenizer")) {
         Some(folder) => Tokenizer::load(folder),
         None => Tokenizer::from_bytes(TOKENIZER),
@@ -118,7 +118,8 @@ fn build_index(
     let Corpus { documents, skipped, kind, .. } = corpus;
     let tokenizer = tokenizer()?;
     let origin = Origin { path, kind, arguments: Vec::new() };
-    let tools = Tools::new(&tokenizer, embedder);
+    let bm25 = Bm25Settings { k1: source.bm25_k1, b: source.bm25_b };
+    let tools = Tools { bm25, ..Tools::new(&tokenizer, embedder) };
     let (index, _) = Index::build(documents, origin, source.chunk_settings(kind), &tools)?;
     Ok((index, skipped))
 }

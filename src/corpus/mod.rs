@@ -32,6 +32,9 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// The grammar corpus as it was when the crate was compiled.
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/data/rag-kb");
 
+/// What manifests call the embedded corpus.
+pub const EMBEDDED_NAME: &str = "embedded";
+
 /// Where the default corpus lies below a home (see [`shipped`]).
 const DEFAULT_CORPUS: &str = "data/rag-kb";
 
@@ -95,15 +98,19 @@ pub fn load(path: &Path) -> Result<Corpus> {
     gather(path, found.skipped, read)
 }
 
-/// The default corpus: the first of the homes that has it, else the copy in the binary.
+/// The documents at `path` or, without one, the default corpus (from the first of the homes that
+/// has it, see [`shipped`], else [`embedded`]); and the place's name for manifests: its absolute
+/// path, or [`EMBEDDED_NAME`].
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_default() -> Result<Corpus> {
-    match shipped(Path::new(DEFAULT_CORPUS)) {
-        Some(path) => load(&path),
-        None => embedded(),
-    }
+pub fn load_or_default(path: Option<&Path>) -> Result<(Corpus, String)> {
+    let Some(path) = path.map(Path::to_owned).or_else(|| shipped(Path::new(DEFAULT_CORPUS))) else {
+        return Ok((embedded()?, EMBEDDED_NAME.to_owned()));
+    };
+    let corpus = load(&path)?;
+    let absolute = path.canonicalize().map_err(Error::io(&path))?;
+    Ok((corpus, absolute.to_string_lossy().into_owned()))
 }
 
 /// The default corpus as compiled into the binary.
@@ -117,9 +124,6 @@ pub fn embedded() -> Result<Corpus> {
         folders.extend(folder.dirs());
         files.extend(folder.files());
     }
-    let is_hidden = |path: &Path| {
-        path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
-    };
     let read = files
         .iter()
         .filter(|file| !is_hidden(file.path()))
@@ -155,6 +159,20 @@ pub fn content_hash(documents: &[Document]) -> String {
         hash.update(field);
     }
     format!("{:x}", hash.finalize())
+}
+
+/// True for the default corpus, wherever its documents were read from.
+pub fn is_default(documents: &[Document]) -> bool {
+    let visible = |file: &&include_dir::File<'_>| !is_hidden(file.path());
+    let same = |document: &Document| {
+        let file = EMBEDDED.get_file(&*document.id.0);
+        file.is_some_and(|file| file.contents() == document.text.as_bytes())
+    };
+    EMBEDDED.files().filter(visible).count() == documents.len() && documents.iter().all(same)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
 }
 
 fn read_file(found: &Found) -> Result<Document, Skipped> {

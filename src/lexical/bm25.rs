@@ -7,11 +7,11 @@
 
 use std::cell::Cell;
 
-use super::{LexicalIndex, vocabulary::Vocabulary};
+use super::{LexicalIndex, select::drain_best, vocabulary::Vocabulary};
 use crate::{
     error::{Error, Result},
     text::{Analyzer, TermStats},
-    types::{Explanation, Ranking, Row, Scale, TopK},
+    types::{Explanation, Ranking, Row, Scale},
 };
 
 /// The two constants of BM25.
@@ -149,17 +149,10 @@ impl Bm25 {
                 scores[posting.row as usize] += weight * posting.impact;
             }
         }
-        let mut best = TopK::new(k, 0.0);
-        for (at, scores) in scores[..self.len()].chunks_mut(Self::STRETCH).enumerate() {
-            best.offer((at * Self::STRETCH) as u32, scores, |_| false);
-            scores.fill(0.0);
-        }
+        let hits = drain_best(&mut scores[..self.len()], k);
         SCORES.set(scores);
-        best.into_ranking(Scale::Bm25)
+        Ranking::new(Scale::Bm25, hits, k)
     }
-
-    /// Passages whose scores are looked at, then cleared, while they are in the cache.
-    const STRETCH: usize = 1024;
 
     fn list(&self, term: u32) -> &[Posting] {
         &self.postings[self.starts[term as usize]..self.starts[term as usize + 1]]

@@ -3,6 +3,7 @@
 mod bm25;
 mod build;
 mod saved;
+mod select;
 mod vocabulary;
 
 pub use bm25::{Bm25, Bm25Settings};

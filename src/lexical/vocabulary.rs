@@ -1,7 +1,5 @@
 //! Distinct strings numbered from 0 in the order in which they come.
 
-const EMPTY: u32 = u32::MAX;
-
 /// A set of strings: text to number and back.
 ///
 /// One string holds them all and an open-addressing table their numbers, so that a million terms
@@ -11,9 +9,17 @@ pub(super) struct Vocabulary {
     text: String,
     /// Where each string ends in `text`.
     ends: Vec<usize>,
-    /// Numbers, at the place of the string's hash or soon after it; at most half full.
-    table: Vec<u32>,
+    /// At the place of a string's hash or soon after it; at most half full.
+    table: Vec<Entry>,
 }
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    hash: u32,
+    number: u32,
+}
+
+const EMPTY: Entry = Entry { hash: 0, number: u32::MAX };
 
 impl Vocabulary {
     /// An empty set with room for `len` strings.
@@ -41,8 +47,8 @@ impl Vocabulary {
         if self.table.is_empty() {
             return None;
         }
-        let found = self.table[self.place(word)];
-        (found != EMPTY).then_some(found)
+        let found = self.table[self.place(word, hash(word.as_bytes()) as u32)].number;
+        (found != EMPTY.number).then_some(found)
     }
 
     /// The number of `word`, which is added if it is new.
@@ -50,30 +56,40 @@ impl Vocabulary {
         if self.table.len() <= 2 * self.len() + 1 {
             self.grow(2 * self.len());
         }
-        let place = self.place(word);
-        if self.table[place] == EMPTY {
-            self.table[place] = self.len() as u32;
+        let hash = hash(word.as_bytes()) as u32;
+        let place = self.place(word, hash);
+        if self.table[place].number == EMPTY.number {
+            self.table[place] = Entry { hash, number: self.len() as u32 };
             self.text.push_str(word);
             self.ends.push(self.text.len());
         }
-        self.table[place]
+        self.table[place].number
     }
 
-    /// Where the table has the number of `word`, or would have it.
-    fn place(&self, word: &str) -> usize {
+    /// Where the table has `word`, or would have it.
+    fn place(&self, word: &str, hash: u32) -> usize {
         let mask = self.table.len() - 1;
-        let mut place = hash(word.as_bytes()) as usize & mask;
-        while self.table[place] != EMPTY && self.get(self.table[place]) != word {
+        let mut place = hash as usize & mask;
+        loop {
+            let Entry { hash: other, number } = self.table[place];
+            if number == EMPTY.number || (other == hash && self.get(number) == word) {
+                return place;
+            }
             place = (place + 1) & mask;
         }
-        place
     }
 
     fn grow(&mut self, room: usize) {
-        self.table = vec![EMPTY; (2 * room + 1).next_power_of_two().max(64)];
-        for number in 0..self.len() as u32 {
-            let place = self.place(self.get(number));
-            self.table[place] = number;
+        let table = vec![EMPTY; (2 * room + 1).next_power_of_two().max(64)];
+        let mask = table.len() - 1;
+        for entry in std::mem::replace(&mut self.table, table) {
+            let mut place = entry.hash as usize & mask;
+            if entry.number != EMPTY.number {
+                while self.table[place].number != EMPTY.number {
+                    place = (place + 1) & mask;
+                }
+                self.table[place] = entry;
+            }
         }
     }
 }

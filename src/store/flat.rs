@@ -9,10 +9,11 @@ use rayon::prelude::*;
 use super::{
     VectorStore,
     kernel::{Kernel, LANES},
+    top_k::TopK,
 };
 use crate::{
     error::{Error, Result},
-    types::{Ranking, Row, Scale, TopK, Vectors},
+    types::{Ranking, Row, Scale, Vectors},
 };
 
 /// Rows of a panel: the piece of work between two selections, whose scores stay in the cache.

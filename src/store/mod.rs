@@ -2,6 +2,7 @@
 
 mod flat;
 mod kernel;
+mod top_k;
 
 pub use flat::FlatStore;
 

@@ -126,7 +126,7 @@ fn every_form_is_one_that_the_verb_sources_know() {
 #[test]
 fn the_question_sets_are_frozen_and_keep_documents_apart() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/eval");
-    minirag::eval::check_frozen(&root).unwrap();
+    minirag::eval::dataset::grammar::check_frozen(&root).unwrap();
     let questions = fs::read_to_string(root.join("questions.jsonl")).unwrap();
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut split_of: BTreeMap<String, String> = BTreeMap::new();

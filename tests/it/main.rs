@@ -10,6 +10,7 @@ mod corpus;
 mod datasets;
 mod embedders;
 mod grammar;
+mod index;
 mod layers;
 mod metrics;
 mod prompts;

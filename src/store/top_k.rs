@@ -1,7 +1,9 @@
 //! Partial selection: the best `k` of many scores, without sorting them all.
 
-use super::{Hit, Ranking, Row, Scale};
-use crate::error::Result;
+use crate::{
+    error::Result,
+    types::{Hit, Ranking, Row, Scale},
+};
 
 /// Scores are tested against the threshold this many at a time.
 const STRIP: usize = 64;
@@ -12,7 +14,7 @@ const STRIP: usize = 64;
 /// constant time a candidate however large `k` is; most scores fail the threshold test, which is
 /// made for a strip of them at once.
 #[derive(Debug, Clone)]
-pub struct TopK {
+pub(super) struct TopK {
     k: usize,
     /// Only scores above it can still be among the best.
     threshold: f32,
@@ -21,13 +23,13 @@ pub struct TopK {
 
 impl TopK {
     /// A selection of the `k` best among scores above `floor`.
-    pub fn new(k: usize, floor: f32) -> Self {
+    pub(super) fn new(k: usize, floor: f32) -> Self {
         Self { k, threshold: floor, candidates: Vec::new() }
     }
 
     /// Offers `scores[i]` for row `first + i`, unless `skip` says that the row must not be found;
     /// rows must be offered in ascending order.
-    pub fn offer(&mut self, first: u32, scores: &[f32], skip: impl Fn(Row) -> bool) {
+    pub(super) fn offer(&mut self, first: u32, scores: &[f32], skip: impl Fn(Row) -> bool) {
         if self.k == 0 {
             return;
         }
@@ -63,7 +65,7 @@ impl TopK {
 
     /// The selection of what either was offered.
     #[must_use]
-    pub fn merge(mut self, other: Self) -> Self {
+    pub(super) fn merge(mut self, other: Self) -> Self {
         self.candidates.extend(other.candidates);
         if self.k > 0 {
             self.cut();
@@ -75,7 +77,7 @@ impl TopK {
     ///
     /// # Errors
     /// A score that is not finite.
-    pub fn into_ranking(self, scale: Scale) -> Result<Ranking> {
+    pub(super) fn into_ranking(self, scale: Scale) -> Result<Ranking> {
         Ranking::new(scale, self.candidates, self.k)
     }
 }
