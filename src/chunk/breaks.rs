@@ -14,6 +14,8 @@ pub(super) enum Level {
     Line,
     /// After a blank line, or before a heading.
     Block,
+    /// Before a heading of markdown.
+    Section,
 }
 
 /// A place to cut.

@@ -1,10 +1,9 @@
-//! `markdown`: pieces that stay within a section and know its heading path.
+//! `markdown`: as `recursive`, by the blocks of a real parser; pieces know their headings.
 //!
-//! Sections smaller than the target are joined with their neighbours while no heading above the
-//! first is lost: the path of a joined piece is what its sections have in common, and their own
-//! headings stand in its text. A heading is never cut from what it heads. Code and tables stay
-//! whole up to twice the target; a longer table is cut between rows, and its header row is kept
-//! beside each piece that goes on.
+//! A heading is never cut from what it heads, and nothing is repeated across one. Small sections
+//! share a piece: its path is what they have in common, and their own headings stand in its
+//! text. Code and tables stay whole up to twice the target; a longer table is cut between rows,
+//! and its header row is kept beside each piece that goes on.
 
 use std::ops::Range;
 
@@ -75,45 +74,28 @@ impl Markdown {
     }
 
     pub(super) fn split(&self, layout: &Layout<'_>, title: &str) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut rest = self.sections.as_slice();
-        while !rest.is_empty() {
-            let (group, path, after) = self.join(layout, rest);
-            let heading = self.heading(&path, title);
-            let packed = layout.pack(group, recursive::choose);
-            pieces.extend(packed.into_iter().map(|piece| Piece {
-                heading: heading.clone(),
-                table_header: self.table_header(layout, piece.span.start),
-                ..piece
-            }));
-            rest = after;
-        }
-        pieces
+        let pieces = recursive::split(layout);
+        let named = pieces.into_iter().map(|piece| Piece {
+            heading: self.heading(self.path(&piece.span), title),
+            table_header: self.table_header(layout, piece.span.start),
+            ..piece
+        });
+        named.collect()
     }
 
-    /// The first of `sections` with those that join it, their common path, and the rest.
-    fn join<'s>(
-        &self,
-        layout: &Layout<'_>,
-        sections: &'s [Section],
-    ) -> (Range<usize>, Vec<usize>, &'s [Section]) {
-        let first = &sections[0];
-        let (mut span, mut path) = (first.span.clone(), first.path.clone());
-        let mut joined = 1;
-        for next in &sections[1..] {
-            let common = path.iter().zip(&next.path).take_while(|(a, b)| a == b).count();
-            let fits = layout.ruler.size(span.start, next.span.end) <= layout.target;
-            // A heading that the path would lose must stand in the text.
-            let above = |&i: &usize| self.outline.headings[i].span.start < span.start;
-            let loses = path[common..].iter().any(above);
-            if !fits || loses {
-                break;
-            }
-            path.truncate(common);
-            span.end = next.span.end;
-            joined += 1;
+    /// The headings above a piece: those of its first section, without those that stand in the
+    /// piece itself unless all of it is below them.
+    fn path(&self, piece: &Range<usize>) -> &[usize] {
+        let from = self.sections.partition_point(|section| section.span.end <= piece.start);
+        let Some(first) = self.sections.get(from) else { return &[] };
+        let mut shared = first.path.len();
+        for next in self.sections[from + 1..].iter().take_while(|s| s.span.start < piece.end) {
+            let common = first.path.iter().zip(&next.path).take_while(|(a, b)| a == b).count();
+            shared = shared.min(common);
         }
-        (span, path, &sections[joined..])
+        let above = |&i: &usize| self.outline.headings[i].span.start < piece.start;
+        let outside = first.path.iter().take_while(|i| above(i)).count();
+        &first.path[..shared.max(outside)]
     }
 
     /// The path as text, the document's title left out.

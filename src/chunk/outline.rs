@@ -58,7 +58,7 @@ pub(super) fn outline(text: &str) -> Outline {
     for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { level, .. }) if containers == 0 => {
-                outline.block(text, range.start, Level::Block);
+                outline.block(text, range.start, Level::Section);
                 let span = outline.line_start(text, range.start)..range.end;
                 let body = content_start(text, range.end, text.len());
                 let text = String::new();

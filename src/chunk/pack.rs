@@ -166,7 +166,9 @@ impl Layout<'_> {
         let wanted = rank.saturating_sub(self.overlap).max(self.ruler.rank(start) + 1);
         let next = self.fixed.partition_point(|fixed| fixed.end < end);
         let forbidden = self.fixed.get(next).is_some_and(|fixed| fixed.start <= end);
-        if self.overlap == 0 || forbidden || wanted >= rank {
+        let at = self.breaks.partition_point(|b| b.at < end);
+        let heads = self.breaks.get(at).is_some_and(|b| b.at == end && b.level == Level::Section);
+        if self.overlap == 0 || forbidden || heads || wanted >= rank {
             return end;
         }
         let low = char_ceil(self.text, self.ruler.select(wanted)).max(start + 1);

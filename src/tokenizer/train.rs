@@ -127,7 +127,7 @@ pub fn train(texts: &[&str], settings: &TrainSettings) -> Result<(Tokenizer, Tra
     ]))));
     trainee.with_decoder(Some(DecoderWrapper::ByteLevel(ByteLevel::default())));
     trainee.train(&mut trainer, texts.iter()).map_err(failed)?;
-    let tokenizer = Tokenizer::from_bytes(trainee.to_string(true).map_err(failed)?.as_bytes())?;
+    let tokenizer = Tokenizer::from_bytes(trainee.to_string(false).map_err(failed)?.as_bytes())?;
     let seconds = start.elapsed().as_secs_f64();
     let report = report(&tokenizer, texts, settings, seconds)?;
     Ok((tokenizer, report))
