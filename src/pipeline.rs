@@ -21,8 +21,8 @@ use crate::{
     rewrite::{QueryRewriter, RewriteContext},
     store::VectorStore,
     types::{
-        Answer, Chunk, Document, Draft, Explanation, Hit, Prompt, Query, QueryOrigin, Ranking,
-        Reason, Row, Scale, ScoredChunk, Source,
+        Answer, Chunk, Document, Draft, Evidence, Explanation, Hit, Prompt, Query, QueryOrigin,
+        Ranking, Reason, Row, Scale, ScoredChunk, Source,
     },
 };
 
@@ -319,11 +319,7 @@ impl Pipeline {
         let mut sources = Vec::with_capacity(best.len());
         for (marker, passage) in (1..).zip(self.join(best)?) {
             let mut evidence = prompt::evidence(passage.chunk);
-            let context = format!("{} {}", passage.chunk.title, passage.chunk.heading);
-            let texts: Vec<String> =
-                evidence.iter().map(|e| format!("{context} {}", e.text)).collect();
-            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let scores = self.overlap.score(question, &texts)?;
+            let scores = self.score_evidence(question, passage.chunk, &evidence)?;
             evidence.iter_mut().zip(scores).for_each(|(e, score)| e.score = score);
             let (chunk, score) = (passage.chunk.clone(), passage.score);
             sources.push(Source { marker, chunk, score, evidence, shown: String::new() });
@@ -334,6 +330,24 @@ impl Pipeline {
             sources,
             &PromptSettings { template, show, order, budget: None },
         ))
+    }
+
+    /// What each sentence holds of the question, by itself and under its headings: the mean. A
+    /// heading gives all sentences below it what it holds; only the sentence's own words tell one
+    /// from the other.
+    fn score_evidence(
+        &self,
+        question: &str,
+        chunk: &Chunk,
+        evidence: &[Evidence],
+    ) -> Result<Vec<f32>> {
+        let bare: Vec<&str> = evidence.iter().map(|e| e.text.as_str()).collect();
+        let headed: Vec<String> =
+            bare.iter().map(|text| format!("{} {} {text}", chunk.title, chunk.heading)).collect();
+        let headed: Vec<&str> = headed.iter().map(String::as_str).collect();
+        let bare = self.overlap.score(question, &bare)?;
+        let headed = self.overlap.score(question, &headed)?;
+        Ok(bare.into_iter().zip(headed).map(|(bare, headed)| (bare + headed) / 2.0).collect())
     }
 
     /// One ranking for each query and leg. A hypothetical answer is searched by its vector alone.
