@@ -3,7 +3,9 @@
 //! in one pass.
 //!
 //! A better place to cut further away makes smaller chunks, and with as many of them read, less
-//! text: of 50%, 65%, 80%, 90% and 100% as the least fill, 90% found the most gold spans.
+//! text. From 50% to 100% as the least fill, hybrid search over markdown found one to three points
+//! more of the gold spans, those from 80% on differing by less than the questions can tell; 90%
+//! is the promised 10%.
 
 use super::{
     breaks::{Break, Level},
