@@ -9,3 +9,14 @@ mod words;
 
 pub use sentence::{Unit, UnitKind, plain, table_cells, units};
 pub use words::{Analyzer, TermStats, fold, is_solid};
+
+/// The last place at or before byte `at` that lies between two characters of `text`.
+pub fn char_floor(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// The first place at or after byte `at` that lies between two characters of `text`.
+pub fn char_ceil(text: &str, at: usize) -> usize {
+    (at..text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len())
+}

@@ -1,1 +1,225 @@
-//! Byte-level BPE: train, load, encode with offsets, count.
+//! Byte-level BPE: text in, token ids with the bytes they stand for out.
+//!
+//! [`train()`] makes a tokenizer, [`Tokenizer::load`] reads any `tokenizer.json`. Files of the form
+//! that `train` writes run on a lean reader (`byte_bpe`), all others (WordPiece, Unigram, ...) on
+//! the tokenizers crate. Nothing is normalised, so that offsets count bytes of the text as it was
+//! brought; text is never parsed into special tokens; padding and truncation that a file carries
+//! are switched off.
+
+mod byte_bpe;
+mod train;
+mod words;
+
+use std::{
+    fmt,
+    ops::Range,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest, Sha256};
+
+pub use train::{TrainReport, TrainSettings, train};
+
+use crate::{
+    error::{Error, Result},
+    text::{char_ceil, char_floor},
+};
+use byte_bpe::ByteBpe;
+
+/// A tokenizer, ready to encode on any number of threads.
+pub struct Tokenizer {
+    engine: Engine,
+    json: Vec<u8>,
+    fingerprint: String,
+}
+
+enum Engine {
+    Lean(Box<ByteBpe>),
+    Library(Box<tokenizers::Tokenizer>),
+}
+
+/// The tokens of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Encoding {
+    /// Token ids, in order.
+    pub ids: Vec<u32>,
+    /// The bytes of the text that each token stands for; a token that is a part of a character
+    /// has the whole character.
+    pub offsets: Vec<Range<usize>>,
+}
+
+impl Tokenizer {
+    /// Reads a `tokenizer.json`, or the one in a folder.
+    ///
+    /// # Errors
+    /// No such file, or one that holds no tokenizer.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let mut path = path.as_ref().to_owned();
+        if path.is_dir() {
+            path.push("tokenizer.json");
+        }
+        let json = std::fs::read(&path).map_err(Error::io(&path))?;
+        Self::parse(json, &path)
+    }
+
+    /// Reads the content of a `tokenizer.json`.
+    ///
+    /// # Errors
+    /// Bytes that hold no tokenizer.
+    pub fn from_bytes(json: &[u8]) -> Result<Self> {
+        Self::parse(json.to_vec(), Path::new("tokenizer.json"))
+    }
+
+    fn parse(json: Vec<u8>, path: &Path) -> Result<Self> {
+        let fingerprint = hex(&Sha256::digest(&json)[..6]);
+        let engine = match ByteBpe::parse(&json) {
+            Some(bpe) => Engine::Lean(Box::new(bpe)),
+            None => {
+                let failed = |e| Error::format(path, format!("not a tokenizer.json: {e}"));
+                let mut library = tokenizers::Tokenizer::from_bytes(&json).map_err(failed)?;
+                library.with_padding(None);
+                library.with_truncation(None).map_err(failed)?;
+                library.set_encode_special_tokens(true);
+                Engine::Library(Box::new(library))
+            }
+        };
+        Ok(Self { engine, json, fingerprint })
+    }
+
+    /// Writes `tokenizer.json` into the folder `dir`, which is made if need be; a reader sees the
+    /// old file or the new one, never a part.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn save(&self, dir: impl AsRef<Path>) -> Result<PathBuf> {
+        let dir = dir.as_ref();
+        std::fs::create_dir_all(dir).map_err(Error::io(dir))?;
+        let path = dir.join("tokenizer.json");
+        let temporary = dir.join(format!("tokenizer.json.{}.tmp", std::process::id()));
+        std::fs::write(&temporary, &self.json).map_err(Error::io(&temporary))?;
+        std::fs::rename(&temporary, &path).map_err(Error::io(&path))?;
+        Ok(path)
+    }
+
+    /// The tokens of `text`, without any added around it.
+    ///
+    /// # Errors
+    /// A loaded model that cannot encode the text (one without a token for the unknown).
+    pub fn encode(&self, text: &str) -> Result<Encoding> {
+        let mut encoding = Encoding::default();
+        self.for_each_token(text, |id, token| {
+            encoding.ids.push(id);
+            encoding.offsets.push(token);
+        })?;
+        Ok(encoding)
+    }
+
+    /// Number of tokens of `text`.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn count(&self, text: &str) -> Result<usize> {
+        let mut count = 0;
+        self.for_each_token(text, |_, _| count += 1)?;
+        Ok(count)
+    }
+
+    /// The byte at which each token of `text` ends, never decreasing, always between characters.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`]; a text of 4 GiB or more.
+    pub fn ends(&self, text: &str) -> Result<Vec<u32>> {
+        if u32::try_from(text.len()).is_err() {
+            let message = format!("a text of {} bytes is too long: split it first", text.len());
+            return Err(Error::Setting(message));
+        }
+        let mut ends: Vec<u32> = Vec::with_capacity(text.len() / 4);
+        self.for_each_token(text, |_, token| {
+            let last = ends.last().copied().unwrap_or(0);
+            ends.push(last.max(token.end as u32));
+        })?;
+        Ok(ends)
+    }
+
+    /// Calls `on_token` with the id and the bytes of each token.
+    fn for_each_token(
+        &self,
+        text: &str,
+        mut on_token: impl FnMut(u32, Range<usize>),
+    ) -> Result<()> {
+        match &self.engine {
+            Engine::Lean(bpe) => {
+                let mut start = 0;
+                bpe.tokens(text, |id, end| {
+                    on_token(id, char_floor(text, start)..char_ceil(text, end));
+                    start = end;
+                });
+            }
+            Engine::Library(library) => {
+                let encoding = library
+                    .encode(text, false)
+                    .map_err(|e| Error::Setting(format!("the tokenizer cannot encode: {e}")))?;
+                for (&id, &(start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+                    on_token(id, start..end);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of `ids`, special tokens left out; bytes that form no character become U+FFFD.
+    ///
+    /// # Errors
+    /// An id that the vocabulary lacks.
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        if let Some(&id) = ids.iter().find(|&&id| id as usize >= self.vocab_size()) {
+            let size = self.vocab_size();
+            return Err(Error::Setting(format!("no token {id} in a vocabulary of {size}")));
+        }
+        match &self.engine {
+            Engine::Lean(bpe) => {
+                let bytes: Vec<u8> =
+                    ids.iter().filter_map(|&id| bpe.bytes_of(id)).flatten().copied().collect();
+                Ok(String::from_utf8_lossy(&bytes).into_owned())
+            }
+            Engine::Library(library) => library
+                .decode(ids, true)
+                .map_err(|e| Error::Setting(format!("the tokenizer cannot decode: {e}"))),
+        }
+    }
+
+    /// The id of a special token, e.g. `<|endoftext|>`.
+    pub fn special_id(&self, token: &str) -> Option<u32> {
+        match &self.engine {
+            Engine::Lean(bpe) => bpe.special_id(token),
+            Engine::Library(library) => library
+                .get_added_tokens_decoder()
+                .into_iter()
+                .find(|(_, added)| added.special && added.content == token)
+                .map(|(id, _)| id),
+        }
+    }
+
+    /// Number of token ids.
+    pub fn vocab_size(&self) -> usize {
+        match &self.engine {
+            Engine::Lean(bpe) => bpe.vocab_size(),
+            Engine::Library(library) => library.get_vocab_size(true),
+        }
+    }
+
+    /// The first 12 hex digits of the sha256 of the file's bytes.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+}
+
+impl fmt::Debug for Tokenizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tokenizer({} tokens, {})", self.vocab_size(), self.fingerprint)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

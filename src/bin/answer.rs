@@ -1,3 +1,110 @@
-//! To come.
+//! Answers questions from documents, with citations.
 
-fn main() {}
+use std::{
+    io::{self, BufRead, IsTerminal, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use clap::{CommandFactory, Parser};
+use minirag::{
+    cli::{self, ModelArgs, Opened, SourceArgs, VerboseArgs},
+    types::Answer,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  answer What is the past participle of eat?
+  answer --corpus ~/notes --trace 'When did we move the database?'
+  answer --index my-index --json < questions.txt > answers.jsonl
+
+Exit codes: 0 done (also for \"I don't know\"), 1 failed, 2 usage, 3 no answer with
+--fail-on-unknown.";
+
+/// Answers questions from your documents, with citations that can be checked
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES)]
+struct Args {
+    /// The question; without one, one question a line is read from standard input
+    question: Vec<String>,
+    /// Print one JSON object a question
+    #[arg(long)]
+    json: bool,
+    /// Print what every stage did
+    #[arg(long)]
+    trace: bool,
+    /// Write what every stage did to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    trace_file: Option<PathBuf>,
+    /// Say which passages are relevant, which are near misses, and why
+    #[arg(long)]
+    explain: bool,
+    /// Print the reader's text as it comes
+    #[arg(long, conflicts_with = "json")]
+    stream: bool,
+    /// Exit with 3 if a question has no answer
+    #[arg(long)]
+    fail_on_unknown: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    models: ModelArgs,
+    #[command(flatten)]
+    verbose: VerboseArgs,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if args.question.is_empty() && io::stdin().is_terminal() {
+        let _ = Args::command().print_help();
+        return ExitCode::from(2);
+    }
+    cli::exit(run(&args))
+}
+
+fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    args.verbose.apply()?;
+    let opened = cli::open(&args.source, &args.models)?;
+    args.verbose.report(&opened);
+    let mut unknown = false;
+    if args.question.is_empty() {
+        for line in io::stdin().lock().lines() {
+            let line = line?;
+            if !line.trim().is_empty() {
+                unknown |= answer(args, &opened, line.trim())?;
+            }
+        }
+    } else {
+        unknown = answer(args, &opened, args.question.join(" ").trim())?;
+    }
+    Ok(if unknown && args.fail_on_unknown { ExitCode::from(3) } else { ExitCode::SUCCESS })
+}
+
+/// Answers one question; true if there is no answer.
+fn answer(args: &Args, opened: &Opened, question: &str) -> anyhow::Result<bool> {
+    let mut out = io::stdout().lock();
+    let mut on_text = |piece: &str| {
+        if args.stream {
+            let _ = out.write_all(piece.as_bytes()).and_then(|()| out.flush());
+        }
+    };
+    let outcome = opened.pipeline.answer(question, &opened.settings, &mut on_text)?;
+    if let Some(path) = &args.trace_file {
+        opened.write_trace(question, &outcome, path)?;
+    }
+    if args.json {
+        writeln!(out, "{}", opened.json_answer(question, &outcome)?)?;
+    } else {
+        if args.trace {
+            writeln!(out, "{}", opened.show_trace(&outcome)?)?;
+        }
+        if args.stream && matches!(outcome.answer, Answer::Cited { .. }) {
+            writeln!(out)?;
+        }
+        write!(out, "{}", opened.show_answer(&outcome, args.stream))?;
+        if args.explain {
+            write!(out, "\n{}", opened.show_explanation(question, &outcome)?)?;
+        }
+    }
+    Ok(matches!(outcome.answer, Answer::Unknown { .. }))
+}

@@ -1,3 +1,59 @@
-//! To come.
+//! Trains a byte-level BPE tokenizer on a folder of texts.
 
-fn main() {}
+#![allow(clippy::print_stdout)] // Results belong there.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Parser;
+use minirag::{
+    corpus,
+    tokenizer::{self, TrainSettings},
+};
+
+/// Train a byte-level BPE tokenizer on any corpus: same texts, same bytes.
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "\
+Examples:
+  train-tokenizer --corpus data/rag-kb --output models/tokenizer
+  train-tokenizer --corpus ~/notes --output /tmp/tokenizer --vocab-size 8192 --json"
+)]
+struct Args {
+    /// A folder or file of documents.
+    #[arg(long, env = "MINIRAG_CORPUS", default_value = "data/rag-kb")]
+    corpus: PathBuf,
+    /// The folder that gets tokenizer.json and train.json.
+    #[arg(long)]
+    output: PathBuf,
+    /// Number of tokens.
+    #[arg(long, default_value_t = TrainSettings::default().vocab_size)]
+    vocab_size: usize,
+    /// Leave out merges seen less often.
+    #[arg(long, default_value_t = TrainSettings::default().min_frequency)]
+    min_frequency: u64,
+    /// Print train.json on stdout.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let corpus = corpus::load(&args.corpus)?;
+    let texts: Vec<&str> = corpus.documents.iter().map(|d| d.text.as_str()).collect();
+    let settings = TrainSettings {
+        vocab_size: args.vocab_size,
+        min_frequency: args.min_frequency,
+        ..Default::default()
+    };
+    let (tokenizer, report) = tokenizer::train(&texts, &settings)?;
+    let path = tokenizer.save(&args.output)?;
+    report.save(&args.output)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{}: {report}", path.display());
+    }
+    Ok(())
+}

@@ -140,13 +140,20 @@ impl fmt::Display for Verdict {
 /// TOML that is malformed or holds another key, with its line; a file without bounds, which
 /// nothing could fail.
 pub fn read(path: &Path) -> Result<Vec<Gate>> {
-    let text = files::read(path)?;
+    parse(path, &files::read(path)?)
+}
+
+/// Reads a gate file's text; `path` names it in errors.
+///
+/// # Errors
+/// As [`read`].
+pub fn parse(path: &Path, text: &str) -> Result<Vec<Gate>> {
     let fault = |at: usize, message: String| {
         let before = &text.as_bytes()[..at.min(text.len())];
         let line = before.iter().filter(|b| **b == b'\n').count() + 1;
         files::at_line(path, line, message)
     };
-    let file: GateFile = toml::from_str(&text)
+    let file: GateFile = toml::from_str(text)
         .map_err(|e| fault(e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
     let mut gates = Vec::new();
     for raw in file.gate {

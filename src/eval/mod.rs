@@ -16,5 +16,6 @@ mod files;
 pub mod gate;
 pub mod metrics;
 pub mod report;
+pub mod run;
 pub mod stats;
 pub mod trec;

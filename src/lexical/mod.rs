@@ -1,5 +1,13 @@
 //! Texts in, an inverted index out; a query in, rows out.
 
+mod bm25;
+mod build;
+mod saved;
+mod select;
+mod vocabulary;
+
+pub use bm25::{Bm25, Bm25Settings};
+
 use crate::{
     error::Result,
     text::TermStats,

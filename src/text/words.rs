@@ -88,6 +88,7 @@ pub fn fold(text: &str) -> Cow<'_, str> {
         '\u{2019}' | '\u{02bc}' | '\u{ff07}' => folded.push('\''),
         'ß' | 'ẞ' => folded.push_str("ss"),
         'ς' => folded.push('σ'),
+        c if c.is_ascii() => folded.push(c.to_ascii_lowercase()),
         c => folded.extend(c.to_lowercase()),
     };
     match is_nfkc(text) {
@@ -115,7 +116,20 @@ fn class(c: char) -> Class {
     match c {
         'a'..='z' | 'A'..='Z' => Class::Letter,
         '0'..='9' => Class::Digit,
-        '\0'..='\x7f' => Class::Other,
+        '\0'..='\x7f' | '\u{2000}'..='\u{206f}' => Class::Other,
+        // What every text of these scripts is made of; the tables of the general rule take a
+        // hundred times as long, and a test holds the two together.
+        '\u{c0}'..='\u{d6}' | '\u{d8}'..='\u{f6}' | '\u{f8}'..='\u{24f}' // Latin
+        | '\u{3b1}'..='\u{3ce}' | '\u{430}'..='\u{45f}' => Class::Letter, // Greek, Cyrillic
+        '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' // Thai
+        | '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' // Kana
+        | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}' => Class::Solid, // Han, Hangul
+        c => rare_class(c),
+    }
+}
+
+fn rare_class(c: char) -> Class {
+    match c {
         '\u{0e00}'..='\u{0eff}' // Thai, Lao
         | '\u{1000}'..='\u{109f}' // Burmese
         | '\u{1780}'..='\u{17ff}' // Khmer
@@ -131,18 +145,23 @@ fn class(c: char) -> Class {
 }
 
 fn scan(text: &str, on_word: &mut impl FnMut(&str)) {
-    let mut chars = text.char_indices().peekable();
+    let is_word = |class| matches!(class, Class::Letter | Class::Digit);
+    let first = |at: usize| text[at..].chars().next();
     let mut word = 0..0; // bytes of the word being read; empty outside a word
     let mut last = Class::Other;
-    while let Some((at, c)) = chars.next() {
-        let end = at + c.len_utf8();
-        let now = match (c, class(c)) {
+    let mut at = 0;
+    while let Some(c) = first(at) {
+        // Runs of ASCII, which is most of most texts, need not be decoded one by one.
+        let run = text.as_bytes()[at..].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+        let end = at + run.max(c.len_utf8());
+        let next_is = |wanted| first(end).is_some_and(|next| class(next) == wanted);
+        let now = match c {
+            _ if run > 0 => class(char::from(text.as_bytes()[end - 1])),
             // A joiner takes the class of what it joins, so that the word goes on.
-            ('\'', _) if last == Class::Letter && next_is(&mut chars, Class::Letter) => last,
-            ('.' | ',', _) if last == Class::Digit && next_is(&mut chars, Class::Digit) => last,
-            (_, class) => class,
+            '\'' if last == Class::Letter && next_is(Class::Letter) => last,
+            '.' | ',' if last == Class::Digit && next_is(Class::Digit) => last,
+            c => class(c),
         };
-        let is_word = |class| matches!(class, Class::Letter | Class::Digit);
         if is_word(last) && !is_word(now) {
             on_word(&text[word.clone()]);
         }
@@ -151,7 +170,7 @@ fn scan(text: &str, on_word: &mut impl FnMut(&str)) {
             Class::Letter | Class::Digit => word = at..end,
             Class::Solid => {
                 on_word(&text[at..end]);
-                if let Some(&(_, next)) = chars.peek()
+                if let Some(next) = first(end)
                     && class(next) == Class::Solid
                 {
                     on_word(&text[at..end + next.len_utf8()]);
@@ -160,14 +179,11 @@ fn scan(text: &str, on_word: &mut impl FnMut(&str)) {
             Class::Other => {}
         }
         last = now;
+        at = end;
     }
-    if matches!(last, Class::Letter | Class::Digit) {
+    if is_word(last) {
         on_word(&text[word]);
     }
-}
-
-fn next_is(chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>, wanted: Class) -> bool {
-    chars.peek().is_some_and(|&(_, c)| class(c) == wanted)
 }
 
 #[cfg(test)]
@@ -184,6 +200,13 @@ mod tests {
     #[test]
     fn stop_words_are_sorted_for_the_search() {
         assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn the_shortcuts_to_a_class_agree_with_the_rule() {
+        for c in ('\u{80}'..=char::MAX).filter(|c| class(*c) != rare_class(*c)) {
+            panic!("U+{:04X}", u32::from(c));
+        }
     }
 
     #[test]

@@ -208,7 +208,7 @@ fn check_shared(root: &Path, name: &str, split: &str, counts: [usize; 4]) {
 
 #[test]
 fn the_shared_sets_have_the_counts_of_their_sources() {
-    let Some(root) = crate::shared() else {
+    let Some(root) = crate::shared("") else {
         eprintln!("skipped: no folder of shared data");
         return;
     };

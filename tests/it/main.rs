@@ -1,13 +1,44 @@
 //! All integration tests, linked once.
 
-mod datasets;
-mod metrics;
-mod reports;
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
-/// The folder of shared measuring data, where this machine has it: `MINIRAG_SHARED`, or `shared`
-/// beside the repository.
-fn shared() -> Option<std::path::PathBuf> {
-    let beside = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let folder = std::env::var_os("MINIRAG_SHARED").map_or(beside, Into::into);
-    folder.is_dir().then_some(folder)
+use std::path::{Path, PathBuf};
+
+mod chunk;
+mod citations;
+mod corpus;
+mod datasets;
+mod embedders;
+mod grammar;
+mod index;
+mod layers;
+mod metrics;
+mod prompts;
+mod reports;
+mod tokenizer;
+
+/// A path below the shared measuring data; `None`, with a word about it, where there is none.
+fn shared(relative: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("MINIRAG_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let path = root.join(relative);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: no {} (set MINIRAG_SHARED)", path.display());
+    None
+}
+
+/// The shipped models.
+fn models() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("models")
+}
+
+/// The files of a folder, sorted.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    files
 }

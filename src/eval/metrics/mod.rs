@@ -47,6 +47,9 @@ use crate::error::Error;
 /// Goes before a retrieval measure's name where documents are judged beside chunks.
 pub const DOCUMENT_PREFIX: &str = "doc_";
 
+/// Goes before a retrieval measure's name where the reranked ranking is judged.
+pub const RERANKED_PREFIX: &str = "reranked_";
+
 /// The metrics that are no [`Measure`], in the order in which reports show them.
 pub const OTHER_METRICS: [&str; 17] = [
     "answer_rate",
@@ -161,13 +164,12 @@ impl FromStr for Measure {
 
 /// The place of a metric in tables; `None` for a name that no metric has.
 pub(crate) fn position(name: &str) -> Option<(usize, Option<Measure>)> {
-    let (group, measure) = match name.strip_prefix(DOCUMENT_PREFIX) {
-        Some(measure) => (1, measure),
-        None => (0, name),
-    };
+    let prefixes = [(1, RERANKED_PREFIX), (2, DOCUMENT_PREFIX)];
+    let prefixed = prefixes.into_iter().find_map(|(group, p)| Some((group, name.strip_prefix(p)?)));
+    let (group, measure) = prefixed.unwrap_or((0, name));
     match (measure.parse(), OTHER_METRICS.iter().position(|other| *other == name)) {
         (Ok(measure), _) => Some((group, Some(measure))),
-        (_, Some(at)) => Some((2 + at, None)),
+        (_, Some(at)) => Some((3 + at, None)),
         _ => None,
     }
 }

@@ -1,0 +1,158 @@
+//! Options to a pipeline ready for questions.
+
+use std::{path::Path, sync::Arc};
+
+use serde_json::{Map, Value, json};
+
+use super::{ModelArgs, SourceArgs};
+use crate::{
+    corpus::{self, Corpus},
+    embed::{Embedder, HashingEmbedder},
+    error::{Error, Result},
+    index::{Index, Origin, Tools},
+    lexical::{Bm25Settings, LexicalIndex},
+    pipeline::{Pipeline, Settings},
+    prompt::Template,
+    reader::{Extractive, Reader},
+    rerank::{Overlap, Reranker},
+    rewrite::{Identity, QueryRewriter},
+    store::FlatStore,
+    text::Analyzer,
+    tokenizer::Tokenizer,
+};
+
+/// The tokenizer that counts a chunk's tokens, as shipped.
+static TOKENIZER: &[u8] = include_bytes!("../../models/tokenizer/tokenizer.json");
+
+/// A pipeline ready for questions, and how it is to be asked.
+pub struct Opened {
+    /// The parts.
+    pub pipeline: Pipeline,
+    /// The numbers.
+    pub settings: Settings,
+    /// How the documents were cut, e.g. `markdown:150:20`.
+    pub chunker: String,
+    /// What an answer depends on.
+    pub fingerprint: Map<String, Value>,
+    /// Files that are not among the documents, each with its reason.
+    pub skipped: Vec<corpus::Skipped>,
+}
+
+/// Opens what the options name: an index, or documents that are indexed in memory.
+///
+/// # Errors
+/// A corpus or index that cannot be read, an option that does not fit it.
+pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
+    let mut embedder = embedder(source.embedder.as_deref().unwrap_or("hashing"))?;
+    let (index, skipped) = match &source.index {
+        Some(dir) => (open_index(dir, source, embedder.as_ref())?, Vec::new()),
+        None => build_index(source, embedder.as_ref())?,
+    };
+    let chunker = index.manifest.chunker.clone();
+    let fingerprint = json!({
+        "corpus": index.manifest.corpus_hash,
+        "chunker": chunker,
+        "tokenizer": index.manifest.tokenizer,
+        "embedder": index.manifest.embedder,
+        "analyzer": index.manifest.analyzer,
+        "reranker": models.reranker,
+        "reader": models.reader,
+    });
+    let template = match corpus::is_default(&index.documents) {
+        true => Template::Tutor,
+        false => Template::Snippets,
+    };
+    let settings = Settings { template, ..models.settings() };
+    settings.check()?;
+    let vectors = embedder.fit(index.vectors)?;
+    let lexical = Arc::new(index.lexical);
+    let overlap = Overlap { analyzer: lexical.analyzer(), stats: lexical.clone() };
+    let pipeline = Pipeline {
+        documents: index.documents,
+        chunks: index.chunks,
+        embedder,
+        store: Box::new(FlatStore::new(vectors)),
+        lexical: lexical as Arc<dyn LexicalIndex>,
+        rewriter: rewriter(&models.rewriter)?,
+        reranker: reranker(&models.reranker, &overlap)?,
+        reader: reader(&models.reader, overlap.analyzer)?,
+        overlap,
+    };
+    let fingerprint = fingerprint.as_object().cloned().unwrap_or_default();
+    Ok(Opened { pipeline, settings, chunker, fingerprint, skipped })
+}
+
+/// The tokenizer that counts a chunk's tokens.
+///
+/// # Errors
+/// A `models/tokenizer` that is found but cannot be read.
+pub(super) fn tokenizer() -> Result<Tokenizer> {
+    match corpus::shipped(Path::new("models/tokenizer")) {
+        Some(folder) => Tokenizer::load(folder),
+        None => Tokenizer::from_bytes(TOKENIZER),
+    }
+}
+
+fn open_index(dir: &Path, source: &SourceArgs, embedder: &dyn Embedder) -> Result<Index> {
+    let index = Index::open(dir)?;
+    index.manifest.check_embedder(&embedder.fingerprint())?;
+    let cut = [
+        source.chunker.map(|_| "--chunker"),
+        source.chunk_tokens.map(|_| "--chunk-tokens"),
+        source.chunk_overlap.map(|_| "--chunk-overlap"),
+    ];
+    if let Some(option) = cut.into_iter().flatten().next() {
+        let chunker = &index.manifest.chunker;
+        return Err(Error::Setting(format!(
+            "{option}: the index is cut already (`{chunker}`); run `index` to cut it otherwise"
+        )));
+    }
+    Ok(index)
+}
+
+fn build_index(
+    source: &SourceArgs,
+    embedder: &dyn Embedder,
+) -> Result<(Index, Vec<corpus::Skipped>)> {
+    let (corpus, path) = corpus::load_or_default(source.corpus.as_deref())?;
+    let Corpus { documents, skipped, kind, .. } = corpus;
+    let tokenizer = tokenizer()?;
+    let origin = Origin { path, kind, arguments: Vec::new() };
+    let bm25 = Bm25Settings { k1: source.bm25_k1, b: source.bm25_b };
+    let tools = Tools { bm25, ..Tools::new(&tokenizer, embedder) };
+    let (index, _) = Index::build(documents, origin, source.chunk_settings(kind), &tools)?;
+    Ok((index, skipped))
+}
+
+fn embedder(name: &str) -> Result<Box<dyn Embedder>> {
+    match name {
+        "hashing" => Ok(Box::new(HashingEmbedder::default())),
+        other => Err(unknown("embedder", other, "`hashing`")),
+    }
+}
+
+fn rewriter(name: &str) -> Result<Box<dyn QueryRewriter>> {
+    match name {
+        "auto" | "none" => Ok(Box::new(Identity)),
+        other => Err(unknown("rewriter", other, "`auto` or `none`")),
+    }
+}
+
+fn reranker(name: &str, overlap: &Overlap) -> Result<Option<Box<dyn Reranker>>> {
+    match name {
+        "overlap" => Ok(Some(Box::new(overlap.clone()))),
+        "none" => Ok(None),
+        other => Err(unknown("reranker", other, "`overlap` or `none`")),
+    }
+}
+
+fn reader(name: &str, analyzer: Analyzer) -> Result<Box<dyn Reader>> {
+    match name {
+        "extractive" => Ok(Box::new(Extractive { analyzer, ..Extractive::default() })),
+        other => Err(unknown("reader", other, "`extractive`")),
+    }
+}
+
+fn unknown(option: &str, name: &str, known: &str) -> Error {
+    Error::Setting(format!("--{option} {name}: there is none of that name; there is {known}"))
+}
