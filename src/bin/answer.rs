@@ -30,13 +30,14 @@ struct Args {
     /// Print one JSON object a question
     #[arg(long)]
     json: bool,
-    /// Print what every stage did
+    /// Print what every stage did (with --json to standard error)
     #[arg(long)]
     trace: bool,
-    /// Write what every stage did to a file, as JSON
-    #[arg(long, value_name = "FILE")]
+    /// Write what every stage did with the one question to a file, as JSON
+    #[arg(long, value_name = "FILE", requires = "question")]
     trace_file: Option<PathBuf>,
-    /// Say which passages are relevant, which are near misses, and why
+    /// Say which passages are relevant, which are near misses, and why (with --json to standard
+    /// error)
     #[arg(long)]
     explain: bool,
     /// Print the reader's text as it comes
@@ -83,8 +84,10 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
 /// Answers one question; true if there is no answer.
 fn answer(args: &Args, opened: &Opened, question: &str) -> anyhow::Result<bool> {
     let mut out = io::stdout().lock();
+    let mut streamed = false;
     let mut on_text = |piece: &str| {
         if args.stream {
+            streamed = true;
             let _ = out.write_all(piece.as_bytes()).and_then(|()| out.flush());
         }
     };
@@ -92,19 +95,20 @@ fn answer(args: &Args, opened: &Opened, question: &str) -> anyhow::Result<bool> 
     if let Some(path) = &args.trace_file {
         opened.write_trace(question, &outcome, path)?;
     }
+    if streamed {
+        writeln!(out)?;
+    }
+    let trace = if args.trace { opened.show_trace(&outcome)? + "\n" } else { String::new() };
+    let explanation = match args.explain {
+        true => format!("\n{}", opened.show_explanation(question, &outcome)?),
+        false => String::new(),
+    };
     if args.json {
+        io::stderr().write_all((trace + &explanation).as_bytes())?;
         writeln!(out, "{}", opened.json_answer(question, &outcome)?)?;
     } else {
-        if args.trace {
-            writeln!(out, "{}", opened.show_trace(&outcome)?)?;
-        }
-        if args.stream && matches!(outcome.answer, Answer::Cited { .. }) {
-            writeln!(out)?;
-        }
-        write!(out, "{}", opened.show_answer(&outcome, args.stream))?;
-        if args.explain {
-            write!(out, "\n{}", opened.show_explanation(question, &outcome)?)?;
-        }
+        let shown = opened.show_answer(&outcome, args.stream);
+        write!(out, "{trace}{shown}{explanation}")?;
     }
     Ok(matches!(outcome.answer, Answer::Unknown { .. }))
 }

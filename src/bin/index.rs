@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use clap::Parser;
+use clap::{Parser, builder::FalseyValueParser};
 use indicatif::ProgressBar;
 use minirag::{
     chunk::Strategy,
@@ -71,7 +71,7 @@ struct Args {
     #[arg(long)]
     json: bool,
     /// Say less on stderr
-    #[arg(short, long, env = "MINIRAG_QUIET")]
+    #[arg(short, long, env = "MINIRAG_QUIET", value_parser = FalseyValueParser::new())]
     quiet: bool,
     /// Threads to work with [default: one a core]
     #[arg(long, env = "MINIRAG_THREADS", value_name = "N")]

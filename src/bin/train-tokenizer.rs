@@ -1,13 +1,15 @@
 //! Trains a byte-level BPE tokenizer on a folder of texts.
 
-#![allow(clippy::print_stdout)] // Results belong there.
-
-use std::path::PathBuf;
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use anyhow::Result;
 use clap::Parser;
 use minirag::{
-    corpus,
+    cli, corpus,
     tokenizer::{self, TrainSettings},
 };
 
@@ -38,8 +40,11 @@ struct Args {
     json: bool,
 }
 
-fn main() -> Result<()> {
-    let args = Args::parse();
+fn main() -> ExitCode {
+    cli::exit(run(&Args::parse()))
+}
+
+fn run(args: &Args) -> Result<ExitCode> {
     let corpus = corpus::load(&args.corpus)?;
     let texts: Vec<&str> = corpus.documents.iter().map(|d| d.text.as_str()).collect();
     let settings = TrainSettings {
@@ -50,10 +55,11 @@ fn main() -> Result<()> {
     let (tokenizer, report) = tokenizer::train(&texts, &settings)?;
     let path = tokenizer.save(&args.output)?;
     report.save(&args.output)?;
+    let mut out = io::stdout().lock();
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        writeln!(out, "{}", serde_json::to_string_pretty(&report)?)?;
     } else {
-        println!("{}: {report}", path.display());
+        writeln!(out, "{}: {report}", path.display())?;
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }

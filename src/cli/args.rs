@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use clap::Args;
+use clap::{Args, builder::FalseyValueParser};
 use serde_json::{Map, Value};
 
 use super::{Opened, value_name};
@@ -13,7 +13,6 @@ use crate::{
     chunk::{ChunkSettings, Strategy},
     corpus::Kind,
     error::{Error, Result},
-    lexical::Bm25Settings,
     pipeline::{Fusion, Retriever, Settings},
     prompt::{Order, Show},
 };
@@ -38,12 +37,12 @@ pub struct SourceArgs {
     /// Tokens that neighbouring chunks share [default: 20]
     #[arg(long, env = "MINIRAG_CHUNK_OVERLAP", value_name = "N")]
     pub chunk_overlap: Option<usize>,
-    /// How fast repeats of a word stop to count in BM25
-    #[arg(long, env = "MINIRAG_BM25_K1", value_name = "X", default_value_t = Bm25Settings::default().k1)]
-    pub bm25_k1: f32,
-    /// How much BM25 holds long passages back, 0 to 1
-    #[arg(long, env = "MINIRAG_BM25_B", value_name = "X", default_value_t = Bm25Settings::default().b)]
-    pub bm25_b: f32,
+    /// How fast repeats of a word stop to count in BM25 [default: 1.2]
+    #[arg(long, env = "MINIRAG_BM25_K1", value_name = "X")]
+    pub bm25_k1: Option<f32>,
+    /// How much BM25 holds long passages back, 0 to 1 [default: 0.75]
+    #[arg(long, env = "MINIRAG_BM25_B", value_name = "X")]
+    pub bm25_b: Option<f32>,
     /// `hashing`, or a checkpoint folder
     #[arg(long, env = "MINIRAG_EMBEDDER", value_name = "NAME|DIR")]
     pub embedder: Option<String>,
@@ -143,7 +142,7 @@ impl ModelArgs {
 #[command(next_help_heading = "Running")]
 pub struct VerboseArgs {
     /// Say less on stderr
-    #[arg(short, long, env = "MINIRAG_QUIET")]
+    #[arg(short, long, env = "MINIRAG_QUIET", value_parser = FalseyValueParser::new())]
     pub quiet: bool,
     /// Say more on stderr
     #[arg(short, long, conflicts_with = "quiet")]

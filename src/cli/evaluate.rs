@@ -61,10 +61,10 @@ pub struct Evaluate {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "sweep", "gate", "stage"])]
     from_run: Option<PathBuf>,
     /// Write report.json and per-query.jsonl
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["sweep", "gate"])]
     output: Option<PathBuf>,
     /// Compare with an earlier --output by a paired randomisation test
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["sweep", "gate", "json"])]
     compare: Option<PathBuf>,
     /// Hold the figures against a file of bounds; its conditions are run as options
     #[arg(long, value_name = "FILE", conflicts_with = "sweep")]

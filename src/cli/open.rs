@@ -100,11 +100,13 @@ fn open_index(dir: &Path, source: &SourceArgs, embedder: &dyn Embedder) -> Resul
         source.chunker.map(|_| "--chunker"),
         source.chunk_tokens.map(|_| "--chunk-tokens"),
         source.chunk_overlap.map(|_| "--chunk-overlap"),
+        source.bm25_k1.map(|_| "--bm25-k1"),
+        source.bm25_b.map(|_| "--bm25-b"),
     ];
     if let Some(option) = cut.into_iter().flatten().next() {
         let chunker = &index.manifest.chunker;
         return Err(Error::Setting(format!(
-            "{option}: the index is cut already (`{chunker}`); run `index` to cut it otherwise"
+            "{option}: the index is made already (`{chunker}`); make another of the documents"
         )));
     }
     Ok(index)
@@ -118,7 +120,11 @@ fn build_index(
     let Corpus { documents, skipped, kind, .. } = corpus;
     let tokenizer = tokenizer()?;
     let origin = Origin { path, kind, arguments: Vec::new() };
-    let bm25 = Bm25Settings { k1: source.bm25_k1, b: source.bm25_b };
+    let default = Bm25Settings::default();
+    let bm25 = Bm25Settings {
+        k1: source.bm25_k1.unwrap_or(default.k1),
+        b: source.bm25_b.unwrap_or(default.b),
+    };
     let tools = Tools { bm25, ..Tools::new(&tokenizer, embedder) };
     let (index, _) = Index::build(documents, origin, source.chunk_settings(kind), &tools)?;
     Ok((index, skipped))

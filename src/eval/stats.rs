@@ -23,36 +23,43 @@ pub struct Estimate {
     pub ci95: [f64; 2],
 }
 
+/// A figure of a sample, given how often each item was drawn; `None` where it has no value.
+pub type Statistic<'a> = Box<dyn Fn(&[u32]) -> Option<f64> + Sync + 'a>;
+
 /// The mean of `values` with its 95% interval; `None` without values.
 pub fn mean(values: &[f64], seed: u64) -> Option<Estimate> {
-    bootstrap(values.len(), seed, |weights| {
-        let sum: f64 = values.iter().zip(weights).map(|(x, w)| x * f64::from(*w)).sum();
-        Some(sum / values.len() as f64)
-    })
+    let mean: Statistic<'_> = Box::new(|weights| weighted_mean(values, weights));
+    bootstrap(values.len(), seed, &[mean]).pop()?
 }
 
-/// Any statistic of `n` items with its 95% interval. The statistic gets the number of times that
-/// each item was drawn, once for each item at first; resamples where it has no value are left out.
-pub fn bootstrap(
-    n: usize,
-    seed: u64,
-    statistic: impl Fn(&[u32]) -> Option<f64>,
-) -> Option<Estimate> {
-    if n == 0 {
-        return None;
-    }
+/// The mean of `values`, each counted as often as it was drawn.
+pub(super) fn weighted_mean(values: &[f64], weights: &[u32]) -> Option<f64> {
+    let sum: f64 = values.iter().zip(weights).map(|(x, w)| x * f64::from(*w)).sum();
+    (!values.is_empty()).then(|| sum / values.len() as f64)
+}
+
+/// Statistics of the same `n` items, each with its 95% interval. All see the same resamples, so
+/// that drawing is paid for once; those where a statistic has no value are left out.
+pub fn bootstrap(n: usize, seed: u64, statistics: &[Statistic<'_>]) -> Vec<Option<Estimate>> {
     let mut weights = vec![1; n];
-    let value = statistic(&weights)?;
+    let values: Vec<Option<f64>> =
+        statistics.iter().map(|statistic| statistic(&weights).filter(|_| n > 0)).collect();
+    let mut resampled = vec![Vec::with_capacity(RESAMPLES); statistics.len()];
     let mut rng = derive(seed, "bootstrap");
-    let mut resampled = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         weights.fill(0);
         (0..n).for_each(|_| weights[rng.below(n)] += 1);
-        resampled.extend(statistic(&weights));
+        for ((statistic, value), resampled) in statistics.iter().zip(&values).zip(&mut resampled) {
+            resampled.extend(value.and_then(|_| statistic(&weights)));
+        }
     }
-    // A statistic that has a value on the whole may have none on every resample of a tiny set.
-    let end = |p| percentile(&resampled, p).unwrap_or(value);
-    Some(Estimate { value, n, ci95: [end(2.5), end(97.5)] })
+    let estimate = |(value, resampled): (Option<f64>, Vec<f64>)| {
+        let value = value?;
+        // A statistic with a value on the whole may have none on every resample of a tiny set.
+        let end = |p| percentile(&resampled, p).unwrap_or(value);
+        Some(Estimate { value, n, ci95: [end(2.5), end(97.5)] })
+    };
+    values.into_iter().zip(resampled).map(estimate).collect()
 }
 
 /// The `p`-th percentile, linear between the two nearest values; `None` without values.
@@ -131,8 +138,8 @@ mod tests {
 
     #[test]
     fn a_statistic_without_a_value_has_no_estimate() {
-        assert_eq!(bootstrap(5, 0, |_| None), None);
-        assert_eq!(bootstrap(0, 0, |_| Some(1.0)), None);
+        assert_eq!(bootstrap(5, 0, &[Box::new(|_| None)]), [None]);
+        assert_eq!(bootstrap(0, 0, &[Box::new(|_| Some(1.0))]), [None]);
     }
 
     #[test]

@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 
 mod chunk;
 mod citations;
+mod cli;
 mod corpus;
 mod datasets;
+mod docs;
 mod embedders;
 mod grammar;
 mod index;
 mod layers;
 mod metrics;
+mod pipelines;
 mod prompts;
 mod reports;
 mod tokenizer;

@@ -6,22 +6,35 @@ use super::Outcome;
 /// what refusal could reach at any threshold. Outcomes count as often as their weight says, those
 /// without a score not at all; `None` unless both kinds have one.
 pub fn auroc(outcomes: &[Outcome], weights: &[u32]) -> Option<f64> {
-    let mut scored: Vec<(f64, bool, f64)> = outcomes
-        .iter()
-        .zip(weights)
-        .filter_map(|(o, weight)| Some((o.score?, o.answerable, f64::from(*weight))))
-        .collect();
+    let items = outcomes.iter().zip(weights);
+    let scored = items.filter_map(|(o, weight)| Some((o.score?, o.answerable, f64::from(*weight))));
     // A bootstrap calls this a thousand times on outcomes that it has sorted once.
-    if !scored.is_sorted_by(|a, b| a.0 <= b.0) {
-        scored.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    if scored.clone().is_sorted_by(|a, b| a.0 <= b.0) {
+        return area(scored);
     }
-    let (mut answerable, mut unanswerable, mut above) = (0.0, 0.0, 0.0);
-    for tied in scored.chunk_by(|a, b| a.0 == b.0) {
-        let sum = |kind: bool| tied.iter().filter(|item| item.1 == kind).map(|item| item.2).sum();
-        let (yes, no): (f64, f64) = (sum(true), sum(false));
-        above += yes * (unanswerable + no / 2.0);
-        answerable += yes;
-        unanswerable += no;
+    let mut sorted: Vec<(f64, bool, f64)> = scored.collect();
+    sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    area(sorted.into_iter())
+}
+
+/// The area from scores in ascending order, each with its kind and weight.
+fn area(sorted: impl Iterator<Item = (f64, bool, f64)>) -> Option<f64> {
+    // Weights of both kinds, in all and at the score of the moment.
+    let (mut answerable, mut unanswerable, mut yes, mut no) = (0.0, 0.0, 0.0, 0.0);
+    let (mut above, mut last) = (0.0, f64::NAN);
+    for (score, kind, weight) in sorted {
+        if score != last {
+            above += yes * (unanswerable - no / 2.0);
+            (yes, no, last) = (0.0, 0.0, score);
+        }
+        if kind {
+            yes += weight;
+            answerable += weight;
+        } else {
+            no += weight;
+            unanswerable += weight;
+        }
     }
+    above += yes * (unanswerable - no / 2.0);
     (answerable > 0.0 && unanswerable > 0.0).then(|| above / (answerable * unanswerable))
 }

@@ -1,17 +1,15 @@
 //! A finished answer and its cited passages to how much of it they carry.
 //!
 //! A claim is a sentence of the answer. It is supported where at least [`SUPPORTED`] of its
-//! content words stand in the cited passages, every number of it stands there too, and it is
-//! negated exactly where the passage sentence closest to it is. A measure of words, not of
-//! meaning: it sees what was added, not what was twisted. It takes an [`Answer`], which exists
-//! only once the reader is done, so that no streamed prefix can be scored.
+//! content words stand in the cited passages, every number of it stands there too, and it agrees
+//! in negation with the passage sentence closest to it: a negated claim needs a negation there,
+//! and what is denied there ("not used") is not asserted by a claim without one. A measure of
+//! words, not of meaning: it sees what was added, not what was twisted. It takes an [`Answer`],
+//! which exists only once the reader is done, so that no streamed prefix can be scored.
 
 use std::collections::BTreeSet;
 
-use super::{
-    strip_markers,
-    word_overlap::{content, share},
-};
+use super::{strip_markers, word_overlap::share};
 use crate::{
     text::{Analyzer, units},
     types::Answer,
@@ -73,7 +71,7 @@ pub fn faithfulness(answer: &Answer, passages: &[&str]) -> Option<Faithfulness> 
         let Some(found) = share(&claim.content, &held) else { continue };
         claims += 1;
         precision += found;
-        let agrees = claim.numbers.is_subset(&numbers) && same_polarity(&claim, &passages);
+        let agrees = claim.numbers.is_subset(&numbers) && claim.agrees_with(&passages);
         supported += usize::from(found >= SUPPORTED && agrees);
     }
     let token_precision = precision / f64::from(u32::try_from(claims).unwrap_or(u32::MAX).max(1));
@@ -84,40 +82,68 @@ pub fn faithfulness(answer: &Answer, passages: &[&str]) -> Option<Faithfulness> 
 struct Words {
     content: BTreeSet<String>,
     numbers: BTreeSet<String>,
+    /// Whether it holds a negation.
     negated: bool,
+    /// The content words that follow a negation.
+    denied: BTreeSet<String>,
 }
 
 impl Words {
     fn of(sentence: &str) -> Self {
-        let mut numbers = BTreeSet::new();
-        let mut negated = false;
-        Analyzer::default().words(sentence, |word| {
-            negated |= NEGATIONS.contains(&word) || word.ends_with("n't");
-            if word.contains(|c: char| c.is_numeric()) {
-                numbers.insert(word.to_owned());
-            }
+        let analyzer = Analyzer::default();
+        let mut words = Self {
+            content: BTreeSet::new(),
+            numbers: BTreeSet::new(),
+            negated: false,
+            denied: BTreeSet::new(),
+        };
+        let mut denying = false;
+        analyzer.words(without_interjection(sentence), |word| {
+            // "isn't" is "is not", and "is" says nothing; "won't" stays a word of its own.
+            let contracted = word.strip_suffix("n't");
+            let negation = NEGATIONS.contains(&word);
+            let stop = analyzer.term(contracted.unwrap_or(word)).is_none();
+            words.negated |= negation || contracted.is_some();
+            denying |= negation || contracted.is_some();
             let spelt = NUMBER_WORDS.iter().find(|(name, _)| *name == word);
-            numbers.extend(spelt.map(|(_, digits)| (*digits).to_owned()));
+            let digits = spelt.map(|(_, digits)| *digits);
+            let number = digits.or(word.contains(char::is_numeric).then_some(word));
+            words.numbers.extend(number.map(str::to_owned));
+            // Negations are compared apart; "two" and "2" must not differ.
+            let Some(term) = analyzer.term(number.unwrap_or(word)) else { return };
+            if negation || stop {
+                return;
+            }
+            if denying && contracted.is_none() {
+                words.denied.insert(term.clone().into_owned());
+                denying = false;
+            }
+            words.content.insert(term.into_owned());
         });
-        // Negations have a check of their own; "two" and "2" must not differ here.
-        let mut content = content(sentence);
-        content.retain(|term| {
-            !NEGATIONS.contains(&term.as_str()) && NUMBER_WORDS.iter().all(|(name, _)| name != term)
-        });
-        content.extend(numbers.iter().cloned());
-        Self { content, numbers, negated }
+        words
     }
+
+    /// Whether one of the passage sentences that share most words with the claim has its polarity.
+    fn agrees_with(&self, passages: &[Self]) -> bool {
+        let shared = |passage: &Self| passage.content.intersection(&self.content).count();
+        let most = passages.iter().map(shared).max();
+        passages.iter().filter(|passage| Some(shared(passage)) == most).any(|closest| {
+            match self.negated {
+                true => closest.negated,
+                false => closest.denied.is_disjoint(&self.content),
+            }
+        })
+    }
+}
+
+/// "No, ..." answers the question and denies nothing of what follows.
+fn without_interjection(sentence: &str) -> &str {
+    let rest = ["No,", "no,", "No:", "No;"].iter().find_map(|no| sentence.strip_prefix(no));
+    rest.unwrap_or(sentence)
 }
 
 fn sentences(text: &str) -> Vec<&str> {
     units(text).into_iter().map(|unit| &text[unit.span]).collect()
-}
-
-/// Whether one of the passage sentences that share most words with the claim is negated as it is.
-fn same_polarity(claim: &Words, passages: &[Words]) -> bool {
-    let shared = |passage: &Words| passage.content.intersection(&claim.content).count();
-    let most = passages.iter().map(shared).max();
-    passages.iter().any(|passage| Some(shared(passage)) == most && passage.negated == claim.negated)
 }
 
 #[cfg(test)]
@@ -140,7 +166,10 @@ mod tests {
         check("The past participle of eat is ate [#1].", &[EAT], Some(0.0));
         check("It has three forms. [#1] It has 4 forms.", &[EAT], Some(0.5));
         check("Stative verbs are used in continuous tenses.", &[EAT], Some(0.0));
-        check("Stative verbs aren't used.", &["Stative verbs aren't used."], Some(1.0));
+        check("Stative verbs aren't used in continuous tenses.", &[EAT], Some(1.0));
+        check("No, stative verbs are not used in continuous tenses.", &[EAT], Some(1.0));
+        check("Whether is used.", &["Only *whether*, not *if*, is used."], Some(1.0));
+        check("If is used.", &["Only *whether*, not *if*, is used."], Some(0.0));
         check("The past participle of eat is not eaten.", &[EAT], Some(0.0));
     }
 

@@ -16,7 +16,7 @@ pub struct Outcome {
 }
 
 /// Counts of the four cases.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Refusals {
     unanswerable: f64,
     answerable: f64,
@@ -27,19 +27,19 @@ pub struct Refusals {
 impl Refusals {
     /// Counts outcomes, each as often as its weight says.
     pub fn count(outcomes: &[Outcome], weights: &[u32]) -> Self {
-        let mut counts = Self::default();
+        // All four cases in one array: a bootstrap counts often, and a branch here guesses badly.
+        let mut counts = [0_u64; 4];
         for (outcome, weight) in outcomes.iter().zip(weights) {
-            let weight = f64::from(*weight);
-            let refused = if outcome.refused { weight } else { 0.0 };
-            if outcome.answerable {
-                counts.answerable += weight;
-                counts.wrongly_refused += refused;
-            } else {
-                counts.unanswerable += weight;
-                counts.rightly_refused += refused;
-            }
+            let case = usize::from(outcome.answerable) * 2 + usize::from(outcome.refused);
+            counts[case] += u64::from(*weight);
         }
-        counts
+        let [missed, rightly_refused, answered, wrongly_refused] = counts.map(|n| n as f64);
+        Self {
+            unanswerable: missed + rightly_refused,
+            answerable: answered + wrongly_refused,
+            rightly_refused,
+            wrongly_refused,
+        }
     }
 
     /// The same with the answerable questions weighed to the number of the others; `None` where

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::{Heading, Latency, PerQuery, Report, Slice};
 use crate::eval::{
     metrics::{Outcome, Refusals, auroc},
-    stats::{self, Estimate},
+    stats::{self, Estimate, Statistic},
 };
 
 /// A measure of a set of outcomes, each counted as often as its weight says.
@@ -80,16 +80,24 @@ fn slice(
             values.entry(name).or_default().push(*value);
         }
     }
-    // Each metric draws from a stream of its own, so the threads change nothing.
-    let mut estimates: Vec<(&str, Estimate)> = values
-        .into_par_iter()
-        .filter_map(|(name, values)| Some((name, stats::mean(&values, seed)?)))
-        .collect();
-    estimates.par_extend(measures.par_iter().filter_map(|(name, measure)| {
-        let estimate =
-            stats::bootstrap(outcomes.len(), seed, |weights| measure(outcomes, weights))?;
-        Some((*name, estimate))
-    }));
+    // Metrics of equally many questions share their resamples.
+    let mut jobs: BTreeMap<usize, (Vec<&str>, Vec<Statistic<'_>>)> = BTreeMap::new();
+    let mut add = |n, name, statistic| {
+        let (names, statistics) = jobs.entry(n).or_default();
+        names.push(name);
+        statistics.push(statistic);
+    };
+    for (name, values) in &values {
+        add(values.len(), name, Box::new(|weights| stats::weighted_mean(values, weights)));
+    }
+    for (name, measure) in measures {
+        add(outcomes.len(), name, Box::new(move |weights| measure(outcomes, weights)));
+    }
+    let estimated = jobs.par_iter().flat_map_iter(|(n, (names, statistics))| {
+        let estimates = stats::bootstrap(*n, seed, statistics);
+        names.iter().zip(estimates).filter_map(|(name, estimate)| Some((*name, estimate?)))
+    });
+    let estimates: Vec<(&str, Estimate)> = estimated.collect();
     let by_name = |(name, _): &(&str, Estimate)| (*name).to_owned();
     Slice {
         n: records.len(),
