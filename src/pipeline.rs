@@ -77,6 +77,8 @@ pub struct Settings {
     pub fusion: Fusion,
     /// Weight of the dense leg, 0 to 1; the lexical leg has the rest.
     pub fusion_weight: f32,
+    /// How much a candidate's place in the search counts beside the reranker's score, 0 to 1.
+    pub search_weight: f32,
     /// Candidates that are reranked.
     pub candidates: usize,
     /// Passages that are read.
@@ -97,6 +99,7 @@ impl Default for Settings {
             retriever: Retriever::Hybrid,
             fusion: Fusion::Convex,
             fusion_weight: 0.2,
+            search_weight: 0.3,
             candidates: 30,
             top_k: 3,
             show: Show::Sentence,
@@ -119,9 +122,9 @@ impl Settings {
     /// A fusion weight outside 0..=1, a pool smaller than what is read of it, a threshold that is
     /// not a number.
     pub fn check(&self) -> Result<()> {
-        if !(0.0..=1.0).contains(&self.fusion_weight) {
-            let weight = self.fusion_weight;
-            return Err(Error::Setting(format!("the fusion weight is {weight}, not in 0..=1")));
+        let weights = [("fusion", self.fusion_weight), ("search", self.search_weight)];
+        if let Some((name, weight)) = weights.into_iter().find(|(_, w)| !(0.0..=1.0).contains(w)) {
+            return Err(Error::Setting(format!("the {name} weight is {weight}, not in 0..=1")));
         }
         if self.top_k == 0 || self.candidates < self.top_k {
             let (pool, read) = (self.candidates, self.top_k);
@@ -199,7 +202,8 @@ impl Trace {
     pub fn latencies(&self) -> [(&'static str, f64); 5] {
         let spent = |which: fn(&Step) -> bool| -> f64 {
             let steps = self.steps.iter().filter(|(step, _)| which(step));
-            steps.map(|(_, took)| took.as_secs_f64() * 1e3).sum()
+            // An empty sum of floats is -0.0.
+            steps.map(|(_, took)| took.as_secs_f64() * 1e3).sum::<f64>() + 0.0
         };
         [
             ("rewrite", spent(|step| matches!(step, Step::Rewrite(..)))),
@@ -285,7 +289,10 @@ impl Pipeline {
             );
         };
         trace.time(
-            || rerank::rerank(reranker.as_ref(), question, &self.join(pool)?),
+            || {
+                let pool = self.join(pool)?;
+                rerank::rerank(reranker.as_ref(), question, &pool, settings.search_weight)
+            },
             |ranking| Step::Rerank(ranking.clone()),
         )
     }

@@ -75,6 +75,9 @@ impl Template {
     }
 }
 
+/// Counts the tokens of a text.
+pub type CountFn<'a> = dyn Fn(&str) -> usize + 'a;
+
 /// How a prompt is put together.
 #[derive(Clone, Copy)]
 pub struct PromptSettings<'a> {
@@ -86,7 +89,7 @@ pub struct PromptSettings<'a> {
     pub order: Order,
     /// The most tokens that the prompt may have, and how they are counted; `None` for a reader
     /// without a window.
-    pub budget: Option<(usize, &'a dyn Fn(&str) -> usize)>,
+    pub budget: Option<(usize, &'a CountFn<'a>)>,
 }
 
 /// The sentences and table rows of `chunk`, unscored, in the order of the text.

@@ -83,6 +83,9 @@ pub struct ModelArgs {
     /// `extractive`: what writes the answer
     #[arg(long, env = "MINIRAG_READER", value_name = "NAME|PATH", default_value = "extractive")]
     pub reader: String,
+    /// How much the search's order counts beside the reranker's score, 0 to 1
+    #[arg(long, env = "MINIRAG_SEARCH_WEIGHT", value_name = "X", default_value_t = Settings::default().search_weight)]
+    pub search_weight: f32,
     /// Candidates to rerank
     #[arg(long, env = "MINIRAG_CANDIDATES", value_name = "N", default_value_t = Settings::default().candidates)]
     pub candidates: usize,
@@ -107,6 +110,7 @@ impl ModelArgs {
             retriever: self.retriever,
             fusion: self.fusion,
             fusion_weight: self.fusion_weight,
+            search_weight: self.search_weight,
             candidates: self.candidates,
             top_k: self.top_k,
             show: self.evidence,
@@ -122,16 +126,17 @@ impl ModelArgs {
         let mut set = |name: &str, value: Value| condition.insert(name.to_owned(), value);
         set("retriever", value_name(&self.retriever).into());
         set("fusion", value_name(&self.fusion).into());
-        set("fusion-weight", self.fusion_weight.into());
+        set("fusion-weight", decimal(self.fusion_weight));
         set("rewriter", self.rewriter.as_str().into());
         set("reranker", self.reranker.as_str().into());
+        set("search-weight", decimal(self.search_weight));
         set("reader", self.reader.as_str().into());
         set("candidates", self.candidates.into());
         set("top-k", self.top_k.into());
         set("evidence", value_name(&self.evidence).into());
         set("order", value_name(&self.order).into());
         if let Some(threshold) = self.threshold {
-            set("threshold", threshold.into());
+            set("threshold", decimal(threshold));
         }
         condition
     }
@@ -184,4 +189,9 @@ impl VerboseArgs {
             self.say(&format!("skipped {count} files that are no readable text (-v names them)"));
         }
     }
+}
+
+/// A number as it was typed: 0.3, not the 0.30000001192092896 that its `f32` is as an `f64`.
+fn decimal(number: f32) -> Value {
+    number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }

@@ -216,7 +216,7 @@ impl Opened {
                 (1, true) => "most relevant, cited",
                 (1, false) => "most relevant, not cited",
                 (_, true) => "cited",
-                (_, false) => "near miss: read, but no sentence of it fits better",
+                (_, false) => "read, not cited: another sentence fits as well or better",
             };
             let _ = writeln!(text, "{rank}. {anchor}  {}\n   {verdict}", passage.chunk.heading);
             for part in self.pipeline.explain(question, hit.row, &outcome.trace)? {

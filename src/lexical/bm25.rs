@@ -10,7 +10,7 @@ use std::cell::Cell;
 use super::{LexicalIndex, select::drain_best, vocabulary::Vocabulary};
 use crate::{
     error::{Error, Result},
-    text::{Analyzer, TermStats},
+    text::{Analyzer, TermStats, idf},
     types::{Explanation, Ranking, Row, Scale},
 };
 
@@ -83,7 +83,7 @@ impl Bm25 {
         let norms = index.norms();
         for term in 0..index.terms.len() {
             let list = index.starts[term]..index.starts[term + 1];
-            let idf = index.idf_of(list.len());
+            let idf = idf(index.lengths.len(), list.len());
             let counts = &index.counts[list.clone()];
             for (posting, count) in index.postings[list].iter_mut().zip(counts) {
                 posting.impact = idf * saturated(*count, norms[posting.row as usize]);
@@ -166,11 +166,6 @@ impl Bm25 {
         let norm = |length: &u32| k1 * (1.0 - b + b * (f64::from(*length) / average) as f32);
         self.lengths.iter().map(norm).collect()
     }
-
-    fn idf_of(&self, holding: usize) -> f32 {
-        let (n, all) = (holding as f64, self.len() as f64);
-        ((all - n + 0.5) / (n + 0.5)).ln_1p() as f32
-    }
 }
 
 /// The postings of all terms, without impacts.
@@ -186,8 +181,12 @@ fn saturated(count: u32, norm: f32) -> f32 {
 }
 
 impl TermStats for Bm25 {
-    fn idf(&self, term: &str) -> f32 {
-        self.idf_of(self.terms.find(term).map_or(0, |term| self.list(term).len()))
+    fn passages(&self) -> usize {
+        self.lengths.len()
+    }
+
+    fn holding(&self, term: &str) -> usize {
+        self.terms.find(term).map_or(0, |term| self.list(term).len())
     }
 }
 
@@ -207,7 +206,7 @@ impl LexicalIndex for Bm25 {
             let Ok(at) = list.binary_search_by_key(&row.0, |posting| posting.row) else {
                 continue;
             };
-            let (text, idf) = (self.terms.get(term), self.idf_of(list.len()));
+            let (text, idf) = (self.terms.get(term), idf(self.lengths.len(), list.len()));
             let (count, length) =
                 (self.counts[self.starts[term as usize] + at], self.lengths[row.0 as usize]);
             let tf = format!("tf: {count} of {length} terms, saturated");

@@ -64,7 +64,8 @@ impl Extractive {
 
     /// Writes the sentence, its marker, and the value if it is a table row.
     fn quote(&self, (source, evidence): Candidate<'_>, question: &str, draft: &mut Draft) {
-        draft.text.push_str(&evidence.text);
+        // A document's own `[#2]` is text, not a citation.
+        draft.text.push_str(&evidence.text.replace("[#", "[ #"));
         draft.text.push_str(&format!(" [#{}]", source.marker));
         draft.used.push((source.marker, evidence.span.clone()));
         if draft.value.is_none() {

@@ -25,10 +25,15 @@ pub trait Reranker: Send + Sync {
 }
 
 /// Orders `candidates`, best first before, by `reranker`; equal scores keep their order.
+///
+/// The search keeps a say: a score is multiplied by `1 - weight + weight * share`, where `share` is
+/// the candidate's score in the search over that of the first. So the first keeps what the reranker
+/// gives it, and one that the search put far behind has to be better by as much.
 pub fn rerank(
     reranker: &dyn Reranker,
     question: &str,
     candidates: &[ScoredChunk<'_>],
+    weight: f32,
 ) -> Result<Ranking> {
     let texts: Vec<String> = candidates.iter().map(|c| c.chunk.index_text()).collect();
     let passages: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -40,7 +45,12 @@ pub fn rerank(
             got: scores.len(),
         });
     }
-    let hits = candidates.iter().zip(scores).enumerate();
-    let hits = hits.map(|(rank, (c, score))| (Hit { row: c.row, score }, rank)).collect();
+    let best = candidates.first().map_or(0.0, |first| first.score);
+    let share = |score: f32| if best > 0.0 { (score / best).clamp(0.0, 1.0) } else { 1.0 };
+    let hit = |(rank, (candidate, score)): (usize, (&ScoredChunk<'_>, f32))| {
+        let score = score * (1.0 - weight + weight * share(candidate.score));
+        (Hit { row: candidate.row, score }, rank)
+    };
+    let hits = candidates.iter().zip(scores).enumerate().map(hit).collect();
     Ranking::with_ties(reranker.scale(), hits, candidates.len())
 }

@@ -1,6 +1,7 @@
 //! Content overlap: how much of what a question is about a passage holds.
 //!
-//! Terms count by their idf, in units of a word that the corpus has never seen. What a passage
+//! Terms count by their idf, in units of a word that the corpus has never seen. A small corpus is
+//! taken for [`SMALLEST`] passages: a word that one file in two holds is still a rare word. What a passage
 //! holds of the question is taken twice, over the whole passage and over its best sentence, since
 //! words that stand together mean more than words that are strewn about; call the mean `x`. The
 //! score is `known * x / (x + 1)`, where `known` is the share of the question that the corpus has
@@ -13,12 +14,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use crate::{
     error::Result,
     rerank::Reranker,
-    text::{Analyzer, TermStats, units},
+    text::{Analyzer, TermStats, idf, units},
     types::{Explanation, Scale},
 };
 
-/// A word that no corpus holds: its idf is the highest that there is.
-const UNSEEN: &str = "\u{fffd}";
+/// Fewer passages than these say little about how rare a word is.
+const SMALLEST: usize = 500;
 
 /// Idf-weighted overlap of question and passage, 0 to 1.
 #[derive(Clone)]
@@ -39,11 +40,12 @@ struct Terms {
 
 impl Overlap {
     fn question(&self, question: &str) -> Terms {
-        let unseen = self.stats.idf(UNSEEN);
+        let passages = self.stats.passages().max(SMALLEST);
+        let unseen = idf(passages, 0);
         let terms: BTreeSet<String> = self.analyzer.terms(question).into_iter().collect();
-        let weigh = |term: String| (self.stats.idf(&term) / unseen, term);
+        let weigh = |term: &str| idf(passages, self.stats.holding(term)) / unseen;
         let weights: Vec<(String, f32)> =
-            terms.into_iter().map(weigh).map(|(weight, term)| (term, weight)).collect();
+            terms.into_iter().map(|term| (weigh(&term), term)).map(|(w, t)| (t, w)).collect();
         let total: f32 = weights.iter().map(|(_, weight)| weight).sum();
         let known: f32 = weights.iter().map(|(_, weight)| *weight).filter(|w| *w < 1.0).sum();
         // A question of stop words alone says nothing to hold a passage against.

@@ -88,7 +88,7 @@ impl FlatStore {
             let scores = &mut scores[..best.len() * width];
             self.kernel.dots(self.dim, queries, blocks, scores);
             for (best, scores) in best.iter_mut().zip(scores.chunks_exact(width)) {
-                best.offer(first as u32, &scores[..rows], |row| skip(row));
+                best.offer(first as u32, &scores[..rows], skip);
             }
         };
         let whole = self.blocks.len() / self.dim;

@@ -23,9 +23,18 @@ const STOP_WORDS: [&str; 40] = [
 
 /// What a corpus knows about its terms; implemented by the lexical index.
 pub trait TermStats: Send + Sync {
-    /// How much a term says, `ln(1 + (N - n + 0.5) / (n + 0.5))` with `n` the passages that hold
-    /// it of `N`; a term that no passage holds has the highest.
-    fn idf(&self, term: &str) -> f32;
+    /// Number of passages.
+    fn passages(&self) -> usize;
+
+    /// Number of passages that hold `term`.
+    fn holding(&self, term: &str) -> usize;
+}
+
+/// How much a term says that `holding` of `passages` hold: `ln(1 + (N - n + 0.5) / (n + 0.5))`,
+/// highest for one that none holds.
+pub fn idf(passages: usize, holding: usize) -> f32 {
+    let (all, n) = (passages as f64, holding as f64);
+    ((all - n + 0.5) / (n + 0.5)).ln_1p() as f32
 }
 
 /// How words become terms.

@@ -1,7 +1,7 @@
 //! The prompt's exact bytes, and that no document can forge them.
 
 use minirag::{
-    prompt::{self, Order, PromptSettings, Show, Template},
+    prompt::{self, CountFn, Order, PromptSettings, Show, Template},
     types::{Chunk, ChunkId, DocumentId, Prompt, Source},
 };
 
@@ -108,7 +108,7 @@ fn a_document_cannot_forge_the_template() {
 fn passages_that_do_not_fit_are_dropped_whole_lowest_first_and_reported() {
     let words = |text: &str| text.split_whitespace().count();
     let build = |window: usize| -> Prompt {
-        let budget: Option<(usize, &dyn Fn(&str) -> usize)> = Some((window, &words));
+        let budget = Some((window, &words as &CountFn<'_>));
         let settings = PromptSettings { budget, ..settings(Template::Tutor, Show::Sentence) };
         prompt::build(QUESTION, verbs(), &settings)
     };
