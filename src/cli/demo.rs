@@ -111,7 +111,7 @@ impl Demo {
     }
 
     fn measure(&self, opened: &Opened, dataset: &Dataset) -> Result<(Report, Vec<Verdict>)> {
-        let measures = Measure::at(&[5, 10]);
+        let measures = Measure::at(&[3, 5, 10]);
         let bar = progress(self.verbose.quiet, dataset.queries.len(), "questions");
         let measured = run::run(
             &opened.pipeline,
@@ -180,7 +180,7 @@ fn show_figures(text: &mut String, report: &Report, verdicts: &[Verdict]) {
         let _ = writeln!(text, "  {stage:9} {first} {a}, {second} {b}");
     }
     if let (Some(reached), Some(bound)) =
-        (report.metrics.get("answer_contains"), report.metrics.get("reranked_recall@5"))
+        (report.metrics.get("answer_contains"), report.metrics.get("reranked_recall@3"))
     {
         let _ = writeln!(
             text,
