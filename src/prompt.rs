@@ -92,13 +92,15 @@ pub struct PromptSettings<'a> {
     pub budget: Option<(usize, &'a CountFn<'a>)>,
 }
 
-/// The sentences and table rows of `chunk`, unscored, in the order of the text.
+/// The sentences and table rows of `chunk`, unscored, in the order of the text; lines of code come
+/// after them, so that of two that fit equally well the sentence is quoted.
 pub fn evidence(chunk: &Chunk) -> Vec<Evidence> {
     let mut header: Vec<String> = match chunk.table_header.is_empty() {
         true => Vec::new(),
         false => table_cells(&chunk.table_header),
     };
     let mut evidence = Vec::new();
+    let mut lines_of_code = Vec::new();
     for unit in units(&chunk.text) {
         let raw = &chunk.text[unit.span.clone()];
         let span = chunk.span.start + unit.span.start..chunk.span.start + unit.span.end;
@@ -108,12 +110,15 @@ pub fn evidence(chunk: &Chunk) -> Vec<Evidence> {
             UnitKind::TableRow => evidence.push(table_row(&header, raw, span)),
             UnitKind::Sentence | UnitKind::Code => {
                 let text = plain(raw);
+                let code = unit.kind == UnitKind::Code;
                 if text.contains(char::is_alphanumeric) {
-                    evidence.push(Evidence { span, text, cells: Vec::new(), score: 0.0 });
+                    let list = if code { &mut lines_of_code } else { &mut evidence };
+                    list.push(Evidence { span, text, cells: Vec::new(), score: 0.0 });
                 }
             }
         }
     }
+    evidence.append(&mut lines_of_code);
     evidence
 }
 

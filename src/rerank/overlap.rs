@@ -1,13 +1,16 @@
 //! Content overlap: how much of what a question is about a passage holds.
 //!
-//! Terms count by their idf, in units of a word that the corpus has never seen. A small corpus is
-//! taken for [`SMALLEST`] passages: a word that one file in two holds is still a rare word. What a passage
+//! Terms count by their idf, in units of a word that the corpus has never seen. What a passage
 //! holds of the question is taken twice, over the whole passage and over its best sentence, since
-//! words that stand together mean more than words that are strewn about; call the mean `x`. The
-//! score is `known * x / (x + 1)`, where `known` is the share of the question that the corpus has
-//! words for at all. Within a question `known` changes no order. Across questions it makes scores
-//! comparable: one about another subject, whose words the corpus lacks, scores low on every
-//! passage, and that is what the refusal threshold is held against.
+//! words that stand together mean more than words that are strewn about; call the mean `x`, and
+//! the weight of the whole question `total`. The score is
+//! `known * max(x / total, x / (x + 1))`: either the passage holds most of a short question, or
+//! much of a long one. `known` is the share of the question that the corpus has words for at all.
+//!
+//! Within a question that is the order of `x`. Across questions it makes scores comparable: one
+//! about another subject, whose words the corpus lacks, scores low on every passage, and that is
+//! what the refusal threshold is held against. A corpus of a few passages is taken for one of
+//! [`SMALLEST`]: a word that one file in two holds is still a rare word.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -34,7 +37,9 @@ pub struct Overlap {
 struct Terms {
     /// Ascending, each with its idf in units of an unseen word's.
     weights: Vec<(String, f32)>,
-    /// The share of them that the corpus has seen, by weight.
+    /// Their sum.
+    total: f32,
+    /// The share of it that the corpus has seen.
     known: f32,
 }
 
@@ -50,7 +55,7 @@ impl Overlap {
         let known: f32 = weights.iter().map(|(_, weight)| *weight).filter(|w| *w < 1.0).sum();
         // A question of stop words alone says nothing to hold a passage against.
         let known = if total > 0.0 { known / total } else { 0.0 };
-        Terms { weights, known }
+        Terms { weights, total, known }
     }
 
     /// Marks the terms that `text` holds.
@@ -81,9 +86,10 @@ impl Overlap {
     }
 }
 
-fn score(known: f32, (whole, sentence): (f32, f32)) -> f32 {
+fn score(terms: &Terms, (whole, sentence): (f32, f32)) -> f32 {
     let held = (whole + sentence) / 2.0;
-    known * held / (held + 1.0)
+    let share = if terms.total > 0.0 { held / terms.total } else { 0.0 };
+    terms.known * share.max(held / (held + 1.0))
 }
 
 impl Reranker for Overlap {
@@ -97,7 +103,7 @@ impl Reranker for Overlap {
 
     fn score(&self, question: &str, passages: &[&str]) -> Result<Vec<f32>> {
         let terms = self.question(question);
-        let score = |passage: &&str| score(terms.known, self.weigh(&terms, passage));
+        let score = |passage: &&str| score(&terms, self.weigh(&terms, passage));
         Ok(passages.iter().map(score).collect())
     }
 
@@ -112,7 +118,7 @@ impl Reranker for Overlap {
         let parts = terms.weights.iter().zip(held).map(term).collect();
         Ok(Explanation {
             what: "overlap".to_owned(),
-            value: score(terms.known, (whole, sentence)),
+            value: score(&terms, (whole, sentence)),
             parts: vec![
                 Explanation::leaf(
                     "share of the question that the corpus has words for",
