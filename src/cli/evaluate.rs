@@ -51,8 +51,9 @@ pub struct Evaluate {
     /// How far down the chain to go [default: answer where the set has answers, else rerank]
     #[arg(long, value_enum)]
     stage: Option<Stage>,
-    /// Cut-offs of the retrieval measures
-    #[arg(long, value_name = "K,K", value_delimiter = ',', default_values_t = [1, 3, 5, 10, 100])]
+    /// Cut-offs at which to take every retrieval measure, e.g. 1,3,5,10,100 [default: the usual one
+    /// of each]
+    #[arg(long, value_name = "K,K", value_delimiter = ',', value_parser = cut_off)]
     k: Vec<usize>,
     /// Write the ranking of every question as a TREC run
     #[arg(long, value_name = "FILE")]
@@ -72,7 +73,10 @@ pub struct Evaluate {
     /// Run one condition a value, side by side
     #[arg(long, value_name = "OPTION=A,B,C")]
     sweep: Option<String>,
-    /// Show only these metrics in a sweep's table
+    /// Print the classes of questions side by side, as a markdown table
+    #[arg(long, conflicts_with_all = ["sweep", "gate", "json"])]
+    by_class: bool,
+    /// Show only these metrics in the table of --sweep or --by-class
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     metrics: Vec<String>,
     /// Write the grammar set as a BEIR folder and stop
@@ -129,6 +133,7 @@ impl Evaluate {
         };
         let mut printed = match self.json {
             true => condition.report.json()? + "\n",
+            false if self.by_class => report::by_class(&condition.report, &self.metrics),
             false => condition.report.table(),
         };
         if let Some(before) = &self.compare {
@@ -293,6 +298,10 @@ impl Evaluate {
         };
         Ok(Condition { report: Report::new(heading, &records)?, records })
     }
+}
+
+fn cut_off(text: &str) -> std::result::Result<usize, String> {
+    text.parse().ok().filter(|k| *k > 0).ok_or_else(|| "a whole number from 1".to_owned())
 }
 
 /// As far as the set's labels allow.

@@ -12,8 +12,8 @@ use std::{collections::BTreeMap, path::Path};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use table::markdown;
 pub(super) use table::{aligned, plain};
+pub use table::{by_class, markdown};
 
 use crate::{
     error::{Error, Result},

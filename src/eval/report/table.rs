@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::Report;
+use super::{Report, Slice};
 use crate::eval::metrics;
 
 /// One report for a terminal: every figure with its interval and n, then slices and latency.
@@ -65,11 +65,34 @@ pub fn markdown(reports: &[Report]) -> String {
         cells.extend(reports.iter().map(|report| cell(report, name)));
         rows.push(cells);
     }
+    markdown_table(&rows)
+}
+
+/// A report's classes side by side, a column each with its number of questions.
+pub fn by_class(report: &Report, metrics: &[String]) -> String {
+    let none = BTreeMap::new();
+    let classes = report.slices.get("class").unwrap_or(&none);
+    let mut rows = vec![vec!["metric".to_owned(), format!("all (n {})", report.n)]];
+    rows[0].extend(classes.iter().map(|(class, slice)| format!("{class} (n {})", slice.n)));
+    let wanted = |name: &&str| metrics.is_empty() || metrics.iter().any(|metric| metric == name);
+    let all = classes.values().map(|slice| &slice.metrics).chain([&report.metrics]);
+    for name in names(all).into_iter().filter(wanted) {
+        let mut cells = vec![name.to_owned(), cell(report, name)];
+        let value = |slice: &Slice| slice.metrics.get(name).map_or("-".to_owned(), |x| figure(*x));
+        cells.extend(classes.values().map(value));
+        rows.push(cells);
+    }
+    markdown_table(&rows)
+}
+
+/// Rows as a markdown table, the first its header.
+fn markdown_table(rows: &[Vec<String>]) -> String {
     let line = |cells: &Vec<String>| {
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         format!("| {} |\n", cells.join(" | "))
     };
-    let rule = format!("|---|{}\n", "---:|".repeat(reports.len()));
+    let columns = rows.first().map_or(1, Vec::len);
+    let rule = format!("|---|{}\n", "---:|".repeat(columns - 1));
     rows.iter()
         .enumerate()
         .fold(String::new(), |text, (at, row)| text + &line(row) + if at == 0 { &rule } else { "" })
