@@ -5,8 +5,7 @@
 //! stored knows nothing of the corpus; at opening, [`HashingEmbedder::fit`] weighs each bucket by
 //! its idf over the stored passages, on both sides, so that an updated index equals a fresh one.
 
-use std::collections::BTreeMap;
-
+use ahash::AHashMap;
 use rayon::prelude::*;
 
 use crate::{
@@ -33,20 +32,29 @@ impl HashingEmbedder {
         Self { analyzer: Analyzer::default(), idf: vec![1.0; dim] }
     }
 
-    fn embed(&self, text: &str, row: &mut [f32]) {
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-        for term in self.analyzer.terms(text) {
-            *counts.entry(term).or_default() += 1;
-        }
-        for (term, count) in counts {
-            let hash = fnv1a(&term);
-            let sign = if hash >> 63 == 0 { 1.0 } else { -1.0 };
-            let bucket = (hash % self.dim() as u64) as usize;
-            row[bucket] += sign * (1.0 + (count as f32).ln()) * self.idf[bucket];
+    fn embed(&self, text: &str, row: &mut [f32], known: &mut Hashes) {
+        let mut hashes = Vec::new();
+        self.analyzer.words(text, |word| {
+            let hash = known.get(word).copied().unwrap_or_else(|| {
+                let hash = self.analyzer.term(word).map(|term| fnv1a(&term));
+                known.insert(word.into(), hash);
+                hash
+            });
+            hashes.extend(hash);
+        });
+        // In the order of the hashes, so that floats are added in the same order in every run.
+        hashes.sort_unstable();
+        for term in hashes.chunk_by(|a, b| a == b) {
+            let sign = if term[0] >> 63 == 0 { 1.0 } else { -1.0 };
+            let bucket = (term[0] % self.dim() as u64) as usize;
+            row[bucket] += sign * (1.0 + (term.len() as f32).ln()) * self.idf[bucket];
         }
         normalize(row);
     }
 }
+
+/// The hash of each word's term, `None` for a stop word: stemming costs more than all the rest.
+type Hashes = AHashMap<Box<str>, Option<u64>>;
 
 impl Default for HashingEmbedder {
     fn default() -> Self {
@@ -65,9 +73,10 @@ impl Embedder for HashingEmbedder {
 
     fn embed_passages(&self, passages: &[&str]) -> Result<Vectors> {
         let mut data = vec![0.0; passages.len() * self.dim()];
-        data.par_chunks_exact_mut(self.dim())
-            .zip(passages)
-            .for_each(|(row, passage)| self.embed(passage, row));
+        let rows = data.par_chunks_exact_mut(self.dim()).zip(passages);
+        rows.with_min_len(64).for_each_init(Hashes::default, |known, (row, passage)| {
+            self.embed(passage, row, known);
+        });
         Vectors::new(self.dim(), data)
     }
 
