@@ -19,6 +19,9 @@ use crate::{
 /// Rows of a panel: the piece of work between two selections, whose scores stay in the cache.
 const PANEL: usize = 48 * LANES;
 
+/// Queries of one pass; the scores of a panel for all of them still fit in the cache.
+const BATCH: usize = 256;
+
 /// Multiplications that one thread makes in less time than it takes to wake another.
 const SMALL: usize = 1 << 20;
 
@@ -58,6 +61,11 @@ impl FlatStore {
         Self { dim, len, blocks, rest, zeros, kernel: Kernel::best() }
     }
 
+    /// The vector instructions in use, e.g. `avx512`.
+    pub fn kernel(&self) -> &'static str {
+        self.kernel.name
+    }
+
     /// Searches for each of `queries`, shape `(n, dim)`, all of unit length or zeros.
     fn scan(&self, queries: &[f32], k: usize) -> Result<Vec<Ranking>> {
         let count = queries.len() / self.dim;
@@ -88,7 +96,7 @@ impl FlatStore {
             let scores = &mut scores[..best.len() * width];
             self.kernel.dots(self.dim, queries, blocks, scores);
             for (best, scores) in best.iter_mut().zip(scores.chunks_exact(width)) {
-                best.offer(first as u32, &scores[..rows], |row| skip(row));
+                best.offer(first as u32, &scores[..rows], skip);
             }
         };
         let whole = self.blocks.len() / self.dim;
@@ -147,8 +155,10 @@ impl VectorStore for FlatStore {
                 places.push(place);
             }
         }
-        for (place, ranking) in places.into_iter().zip(self.scan(&units, k)?) {
-            rankings[place] = ranking;
+        for (places, units) in places.chunks(BATCH).zip(units.chunks(BATCH * self.dim)) {
+            for (place, ranking) in places.iter().zip(self.scan(units, k)?) {
+                rankings[*place] = ranking;
+            }
         }
         Ok(rankings)
     }
