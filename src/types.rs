@@ -292,7 +292,7 @@ impl Ranking {
         let unique = hits.is_sorted_by(|(a, _), (b, _)| a.row < b.row);
         let mut places: Vec<u128> = hits.iter().map(|(hit, tie)| place(*hit, *tie)).collect();
         // Partial selection: sorting all hits of a large index for ten of them is waste.
-        if unique && places.len() > 4 * k.max(16) {
+        if unique && places.len() / 4 > k.max(16) {
             places.select_nth_unstable(k);
             places.truncate(k);
         }

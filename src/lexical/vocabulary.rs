@@ -107,3 +107,24 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     let hash = words.iter().fold(start, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
     mix(hash ^ u64::from_le_bytes(last))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_follow_the_order_of_arrival() {
+        let mut vocabulary = Vocabulary::default();
+        assert_eq!(vocabulary.find("a"), None);
+        for round in 0..2 {
+            for n in 0..1000_u32 {
+                assert_eq!(vocabulary.intern(&format!("word{n}")), n, "round {round}");
+            }
+        }
+        assert_eq!(vocabulary.intern(""), 1000);
+        assert_eq!(vocabulary.find("word999"), Some(999));
+        assert_eq!(vocabulary.find("word1000"), None);
+        assert_eq!(vocabulary.get(0), "word0");
+        assert_eq!(vocabulary.iter().count(), 1001);
+    }
+}

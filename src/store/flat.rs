@@ -19,6 +19,9 @@ use crate::{
 /// Rows of a panel: the piece of work between two selections, whose scores stay in the cache.
 const PANEL: usize = 48 * LANES;
 
+/// Queries of one pass; the scores of a panel for all of them still fit in the cache.
+const BATCH: usize = 256;
+
 /// Multiplications that one thread makes in less time than it takes to wake another.
 const SMALL: usize = 1 << 20;
 
@@ -56,6 +59,11 @@ impl FlatStore {
             .chain(rest.par_chunks_exact_mut(dim * LANES))
             .for_each_init(|| vec![0.0; dim * LANES], |rows, block| interleave(block, rows));
         Self { dim, len, blocks, rest, zeros, kernel: Kernel::best() }
+    }
+
+    /// The vector instructions in use, e.g. `avx512`.
+    pub fn kernel(&self) -> &'static str {
+        self.kernel.name
     }
 
     /// Searches for each of `queries`, shape `(n, dim)`, all of unit length or zeros.
@@ -147,8 +155,10 @@ impl VectorStore for FlatStore {
                 places.push(place);
             }
         }
-        for (place, ranking) in places.into_iter().zip(self.scan(&units, k)?) {
-            rankings[place] = ranking;
+        for (places, units) in places.chunks(BATCH).zip(units.chunks(BATCH * self.dim)) {
+            for (place, ranking) in places.iter().zip(self.scan(units, k)?) {
+                rankings[*place] = ranking;
+            }
         }
         Ok(rankings)
     }

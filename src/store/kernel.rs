@@ -203,3 +203,39 @@ mod avx2 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Rng;
+
+    #[test]
+    fn every_kernel_agrees_with_a_plain_loop() {
+        let mut rng = Rng::new(1);
+        let mut random = |n| (0..n).map(|_| rng.uniform() as f32 - 0.5).collect::<Vec<_>>();
+        for dim in [1, 2, 15, 16, 17, 64, 257] {
+            for blocks in [0, 1, 2, 3, 4, 7] {
+                for many in [1, 2, 3, 5, 6, 7, 8, 9, 15, 33] {
+                    let rows = blocks * LANES;
+                    let (data, queries) = (random(rows * dim), random(many * dim));
+                    for kernel in Kernel::available() {
+                        let mut scores = vec![f32::NAN; many * rows];
+                        kernel.dots(dim, &queries, &data, &mut scores);
+                        check(kernel.name, dim, &queries, &data, &scores);
+                    }
+                }
+            }
+        }
+    }
+
+    #[track_caller]
+    fn check(name: &str, dim: usize, queries: &[f32], data: &[f32], scores: &[f32]) {
+        let rows = data.len() / dim;
+        for (at, score) in scores.iter().enumerate() {
+            let (query, row) = (&queries[at / rows * dim..][..dim], at % rows);
+            let value = |d| data[(row / LANES * dim + d) * LANES + row % LANES];
+            let exact: f64 = (0..dim).map(|d| f64::from(query[d]) * f64::from(value(d))).sum();
+            assert!((f64::from(*score) - exact).abs() < 1e-5, "{name} {dim} {at}: {score} {exact}");
+        }
+    }
+}

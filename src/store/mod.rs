@@ -32,7 +32,7 @@ pub trait VectorStore: Send + Sync {
     /// A query of another length than [`VectorStore::dim`], or with a value that is not finite.
     fn search(&self, query: &[f32], k: usize) -> Result<Ranking>;
 
-    /// [`VectorStore::search`] for each of `queries`, in their order, in one pass over the rows.
+    /// [`VectorStore::search`] for each of `queries`, in their order; a pass over the rows serves many.
     ///
     /// # Errors
     /// As [`VectorStore::search`].

@@ -46,7 +46,7 @@ impl TopK {
             // A later row must be better, not equal: that is the rule for ties.
             if score > self.threshold && !skip(Row(row)) {
                 self.candidates.push(Hit { row: Row(row), score });
-                if self.candidates.len() >= 2 * self.k.max(STRIP / 2) {
+                if self.candidates.len() / 2 >= self.k.max(STRIP / 2) {
                     self.cut();
                 }
             }

@@ -14,10 +14,12 @@ mod embedders;
 mod grammar;
 mod index;
 mod layers;
+mod lexical;
 mod metrics;
 mod pipelines;
 mod prompts;
 mod reports;
+mod stores;
 mod tokenizer;
 
 /// A path below the shared measuring data; `None`, with a word about it, where there is none.
