@@ -117,7 +117,7 @@ pub fn update(request: &Request, tools: &Tools<'_>, on_stage: &dyn Fn(&str)) -> 
     let (index, build) = Index::build(corpus.documents, origin, settings, tools)?;
     let changes = index.changes_since(old.as_ref());
     drop(old);
-    let write = !request.dry_run && !(request.strict && !corpus.skipped.is_empty());
+    let write = !request.dry_run && (!request.strict || corpus.skipped.is_empty());
     on_stage("writing");
     let before = Instant::now();
     let bytes = if write { Some(index.save(dir)?) } else { None };
