@@ -3,7 +3,7 @@
 use std::{
     io::{self, IsTerminal, Write},
     num::NonZeroUsize,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::ExitCode,
 };
 
@@ -12,10 +12,8 @@ use clap::{Parser, builder::FalseyValueParser};
 use indicatif::ProgressBar;
 use minirag::{
     chunk::Strategy,
-    corpus,
-    embed::{Embedder, HashingEmbedder},
+    cli,
     index::{ChunkChoice, FILE, Index, Request, Tools, update, verify},
-    tokenizer::Tokenizer,
 };
 use serde_json::{Value, json};
 
@@ -28,9 +26,6 @@ Examples:
 An index folder inside the folder of documents is left out of the documents.
 Exit codes: 0 done, 1 failed (with --strict: a file was skipped; with --verify: a fault, or
 documents that have changed), 2 usage.";
-
-/// The tokenizer that counts a chunk's tokens, as shipped.
-static TOKENIZER: &[u8] = include_bytes!("../../models/tokenizer/tokenizer.json");
 
 /// Makes documents searchable: reads, cuts and embeds them, and swaps the new index in
 #[derive(Debug, Parser)]
@@ -79,7 +74,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    minirag::cli::exit(run(&Args::parse()))
+    cli::exit(run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<ExitCode> {
@@ -89,16 +84,13 @@ fn run(args: &Args) -> Result<ExitCode> {
     if args.stats {
         return stats(args);
     }
-    let embedder = embedder(&args.embedder)?;
+    let embedder = cli::embedder(&args.embedder)?;
     if args.verify {
         let found = verify(&args.index, args.corpus.as_deref(), embedder.as_ref())?;
         show(args, &found.json(), &found.to_string())?;
         return Ok(if found.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let tokenizer = match corpus::shipped(Path::new("models/tokenizer")) {
-        Some(folder) => Tokenizer::load(folder)?,
-        None => Tokenizer::from_bytes(TOKENIZER)?,
-    };
+    let tokenizer = cli::tokenizer()?;
     let request = Request {
         corpus: args.corpus.clone(),
         dir: args.index.clone(),
@@ -122,13 +114,6 @@ fn run(args: &Args) -> Result<ExitCode> {
         bail!("{skipped} of {} files were skipped (--strict): nothing written", report.found);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn embedder(name: &str) -> Result<Box<dyn Embedder>> {
-    match name {
-        "hashing" => Ok(Box::new(HashingEmbedder::default())),
-        other => bail!("--embedder {other}: there is none of that name; there is `hashing`"),
-    }
 }
 
 fn stats(args: &Args) -> Result<ExitCode> {

@@ -20,7 +20,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub use args::{ModelArgs, SourceArgs, VerboseArgs};
 pub use demo::Demo;
 pub use evaluate::Evaluate;
-pub use open::{Opened, open};
+pub use open::{Opened, embedder, open, tokenizer};
 
 /// Ends a command: its exit code, or its failure on standard error and 1. A reader that has gone
 /// away (`| head`) is no failure.

@@ -86,7 +86,7 @@ pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
 ///
 /// # Errors
 /// A `models/tokenizer` that is found but cannot be read.
-pub(super) fn tokenizer() -> Result<Tokenizer> {
+pub fn tokenizer() -> Result<Tokenizer> {
     match corpus::shipped(Path::new("models/tokenizer")) {
         Some(folder) => Tokenizer::load(folder),
         None => Tokenizer::from_bytes(TOKENIZER),
@@ -130,7 +130,11 @@ fn build_index(
     Ok((index, skipped))
 }
 
-fn embedder(name: &str) -> Result<Box<dyn Embedder>> {
+/// The embedder of that name on the command line.
+///
+/// # Errors
+/// There is none.
+pub fn embedder(name: &str) -> Result<Box<dyn Embedder>> {
     match name {
         "hashing" => Ok(Box::new(HashingEmbedder::default())),
         other => Err(unknown("embedder", other, "`hashing`")),

@@ -13,6 +13,8 @@ pub(super) const LANES: usize = 16;
 /// A way of computing that this machine has.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Kernel {
+    /// What the bench calls it.
+    pub(super) name: &'static str,
     /// Blocks of the wide tiles.
     blocks: usize,
     /// Most queries first; for each number of queries a wide tile, then one of a single block.
@@ -40,13 +42,13 @@ impl Kernel {
         #[cfg(target_arch = "x86_64")]
         {
             if std::is_x86_feature_detected!("avx512f") {
-                kernels.push(Self { blocks: 3, tiles: &avx512::TILES });
+                kernels.push(Self { name: "avx512", blocks: 3, tiles: &avx512::TILES });
             }
             if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-                kernels.push(Self { blocks: 1, tiles: &avx2::TILES });
+                kernels.push(Self { name: "avx2", blocks: 1, tiles: &avx2::TILES });
             }
         }
-        kernels.push(Self { blocks: 1, tiles: &portable::TILES });
+        kernels.push(Self { name: "portable", blocks: 1, tiles: &portable::TILES });
         kernels
     }
 
