@@ -35,7 +35,7 @@ pub fn reciprocal_rank(legs: &[Leg<'_>], keep: usize) -> Result<Ranking> {
 /// # Errors
 /// A leg whose scale has no theoretical minimum.
 pub fn convex(legs: &[Leg<'_>], keep: usize) -> Result<Ranking> {
-    let total: f32 = legs.iter().map(|leg| leg.weight).sum();
+    let total: f32 = legs.iter().map(|leg| leg.weight.max(0.0)).sum();
     combine(Scale::Convex, legs, keep, |ranking, _, score| {
         let minimum = match ranking.scale() {
             Scale::Bm25 => 0.0,

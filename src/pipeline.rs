@@ -17,9 +17,10 @@ use crate::{
     lexical::LexicalIndex,
     prompt::{self, Order, PromptSettings, Show, Template},
     reader::Reader,
-    rerank::{self, Overlap, Reranker},
+    rerank::{self, Reranker},
     rewrite::{QueryRewriter, RewriteContext},
     store::VectorStore,
+    text::Analyzer,
     types::{
         Answer, Chunk, Document, Draft, Evidence, Explanation, Hit, Prompt, Query, QueryOrigin,
         Ranking, Reason, Row, Scale, ScoredChunk, Source,
@@ -43,7 +44,9 @@ pub struct Pipeline {
     /// The second look; `None` keeps the fused order.
     pub reranker: Option<Box<dyn Reranker>>,
     /// Scores sentences as evidence.
-    pub overlap: Overlap,
+    pub evidence: Arc<dyn Reranker>,
+    /// How words become terms where a citation is verified.
+    pub analyzer: Analyzer,
     /// The writer.
     pub reader: Box<dyn Reader>,
 }
@@ -93,6 +96,8 @@ pub struct Settings {
     pub threshold: Option<f32>,
 }
 
+/// The weights and the pool are those of the best figures on the train and dev splits of the
+/// grammar set (`evaluate --split dev --sweep fusion-weight=0,0.1,0.2,0.3,0.5` and so on).
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -314,7 +319,7 @@ impl Pipeline {
             trace.time(|| self.reader.read(&prompt, on_text), |draft| Step::Read(draft.clone()))?;
         let threshold = settings.threshold.or_else(|| default_threshold(ranking.scale()));
         let cited = trace.time(
-            || cite::cite(draft, &prompt, self.overlap.analyzer, (ranking.best(), threshold)),
+            || cite::cite(draft, &prompt, self.analyzer, (ranking.best(), threshold)),
             |cited| Step::Cite(Box::new(cited.clone())),
         )?;
         Ok(cited.answer)
@@ -349,29 +354,44 @@ impl Pipeline {
         evidence: &[Evidence],
     ) -> Result<Vec<f32>> {
         let bare: Vec<&str> = evidence.iter().map(|e| e.text.as_str()).collect();
-        let headed: Vec<String> =
-            bare.iter().map(|text| format!("{} {} {text}", chunk.title, chunk.heading)).collect();
+        let headed = |e: &Evidence| format!("{} {} {} {}", chunk.title, e.section, e.asked, e.text);
+        let headed: Vec<String> = evidence.iter().map(headed).collect();
         let headed: Vec<&str> = headed.iter().map(String::as_str).collect();
-        let bare = self.overlap.score(question, &bare)?;
-        let headed = self.overlap.score(question, &headed)?;
+        let bare = self.evidence.score(question, &bare)?;
+        let headed = self.evidence.score(question, &headed)?;
         Ok(bare.into_iter().zip(headed).map(|(bare, headed)| (bare + headed) / 2.0).collect())
     }
 
-    /// One ranking for each query and leg. A hypothetical answer is searched by its vector alone.
+    /// One ranking for each query and leg. A hypothetical answer is embedded as a passage and
+    /// searched by its vector alone; the vectors of one question are searched in one pass.
     fn search(&self, queries: &[Query], settings: &Settings) -> Result<Vec<LegRanking>> {
         let depth = settings.depth();
+        let is_hypothetical = |query: &Query| query.origin == QueryOrigin::Hypothetical;
         let mut legs = Vec::new();
-        for (at, query) in queries.iter().enumerate() {
-            let hypothetical = query.origin == QueryOrigin::Hypothetical;
-            if settings.retriever != Retriever::Bm25 {
+        if settings.retriever != Retriever::Bm25 {
+            for hypothetical in [false, true] {
+                let chosen: Vec<usize> = (0..queries.len())
+                    .filter(|at| is_hypothetical(&queries[*at]) == hypothetical)
+                    .collect();
+                if chosen.is_empty() {
+                    continue;
+                }
+                let texts: Vec<&str> = chosen.iter().map(|at| queries[*at].text.as_str()).collect();
                 let vectors = match hypothetical {
-                    true => self.embedder.embed_passages(&[&query.text])?,
-                    false => self.embedder.embed_queries(&[&query.text])?,
+                    true => self.embedder.embed_passages(&texts)?,
+                    false => self.embedder.embed_queries(&texts)?,
                 };
-                let ranking = self.store.search(vectors.row(0), depth)?;
-                legs.push(LegRanking { query: at, ranking });
+                let rankings = self.store.search_batch(&vectors, depth)?;
+                if rankings.len() != chosen.len() {
+                    let (expected, got) = (chosen.len(), rankings.len());
+                    return Err(Error::Shape { what: "query vectors", expected, got });
+                }
+                let found = chosen.into_iter().zip(rankings);
+                legs.extend(found.map(|(query, ranking)| LegRanking { query, ranking }));
             }
-            if settings.retriever != Retriever::Dense && !hypothetical {
+        }
+        if settings.retriever != Retriever::Dense {
+            for (at, query) in queries.iter().enumerate().filter(|(_, q)| !is_hypothetical(q)) {
                 let ranking = self.lexical.search(&query.text, depth)?;
                 legs.push(LegRanking { query: at, ranking });
             }
@@ -385,9 +405,10 @@ impl Pipeline {
             return Ok(only.ranking.clone());
         }
         let weight = |leg: &LegRanking| {
-            let side = match leg.ranking.scale() {
-                Scale::Cosine => settings.fusion_weight,
-                _ => 1.0 - settings.fusion_weight,
+            let side = match (settings.retriever, leg.ranking.scale()) {
+                (Retriever::Hybrid, Scale::Cosine) => settings.fusion_weight,
+                (Retriever::Hybrid, _) => 1.0 - settings.fusion_weight,
+                _ => 1.0,
             };
             queries[leg.query].weight * side
         };
@@ -414,34 +435,41 @@ impl Pipeline {
 
     /// Why `row` scored as it did in each stage of `trace`.
     pub fn explain(&self, question: &str, row: Row, trace: &Trace) -> Result<Vec<Explanation>> {
+        let mut queries: &[Query] = &[];
         let mut parts = Vec::new();
         for (step, _) in &trace.steps {
             match step {
+                Step::Rewrite(_, written) => queries = written,
                 Step::Retrieve(legs) => {
                     for leg in legs {
-                        let Some((rank, score)) = leg.ranking.find(row) else { continue };
-                        let what = format!("{}, rank {rank}", leg.ranking.scale().name());
-                        let terms = match leg.ranking.scale() {
-                            Scale::Bm25 => self.lexical.explain(question, row).parts,
-                            _ => Vec::new(),
-                        };
-                        parts.push(Explanation { what, value: score, parts: terms });
+                        let query = queries.get(leg.query).map_or(question, |query| &query.text);
+                        parts.extend(ranked(&leg.ranking, row, || match leg.ranking.scale() {
+                            Scale::Bm25 => Ok(self.lexical.explain(query, row).parts),
+                            _ => Ok(Vec::new()),
+                        })?);
                     }
                 }
-                Step::Fuse(ranking) => {
-                    if let Some((rank, score)) = ranking.find(row) {
-                        let what = format!("{}, rank {rank}", ranking.scale().name());
-                        parts.push(Explanation::leaf(what, score));
-                    }
-                }
-                Step::Rerank(_) => {
-                    if let Some(reranker) = &self.reranker {
-                        parts.push(reranker.explain(question, &self.chunk(row)?.index_text())?);
-                    }
+                Step::Fuse(ranking) => parts.extend(ranked(ranking, row, || Ok(Vec::new()))?),
+                Step::Rerank(ranking) => {
+                    let Some(reranker) = &self.reranker else { continue };
+                    let text = self.chunk(row)?.index_text();
+                    let tree = || Ok(vec![reranker.explain(question, &text)?]);
+                    parts.extend(ranked(ranking, row, tree)?);
                 }
                 _ => {}
             }
         }
         Ok(parts)
     }
+}
+
+/// The place and score of `row` in a ranking over what it was computed from, if it is in there.
+fn ranked(
+    ranking: &Ranking,
+    row: Row,
+    parts: impl FnOnce() -> Result<Vec<Explanation>>,
+) -> Result<Option<Explanation>> {
+    let Some((rank, value)) = ranking.find(row) else { return Ok(None) };
+    let what = format!("{}, rank {rank}", ranking.scale().name());
+    Ok(Some(Explanation { what, value, parts: parts()? }))
 }

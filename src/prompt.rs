@@ -5,8 +5,6 @@
 //! its marker and its marker again. Documents are data: a marker inside one is defused and every
 //! line of it is indented, so that it can't pose as a line of the template.
 
-use std::ops::Range;
-
 use crate::{
     text::{UnitKind, plain, spell_row, table_cells, units},
     types::{Chunk, Evidence, Prompt, Source},
@@ -93,27 +91,36 @@ pub struct PromptSettings<'a> {
 }
 
 /// The sentences and table rows of `chunk`, unscored, in the order of the text; lines of code come
-/// after them, so that of two that fit equally well the sentence is quoted.
+/// after them, so that of two that fit equally well the sentence is quoted. A question is no
+/// evidence: what follows it is, and keeps it as its `asked`.
 pub fn evidence(chunk: &Chunk) -> Vec<Evidence> {
-    let mut header: Vec<String> = match chunk.table_header.is_empty() {
+    let mut header = match chunk.table_header.is_empty() {
         true => Vec::new(),
         false => table_cells(&chunk.table_header),
     };
+    let mut section = chunk.heading.clone();
+    let mut asked = String::new();
     let mut evidence = Vec::new();
     let mut lines_of_code = Vec::new();
-    for unit in units(&chunk.text) {
+    let front_matter = if chunk.span.start == 0 { front_matter(&chunk.text) } else { 0 };
+    for unit in units(&chunk.text).into_iter().filter(|unit| unit.span.start >= front_matter) {
         let raw = &chunk.text[unit.span.clone()];
         let span = chunk.span.start + unit.span.start..chunk.span.start + unit.span.end;
+        let (text, cells) = match unit.kind {
+            UnitKind::TableRow => table_row(&header, raw),
+            _ => (plain(raw), Vec::new()),
+        };
         match unit.kind {
+            UnitKind::Heading if text != *chunk.title => section = text,
             UnitKind::Heading => {}
             UnitKind::TableHeader => header = table_cells(raw),
-            UnitKind::TableRow => evidence.push(table_row(&header, raw, span)),
-            UnitKind::Sentence | UnitKind::Code => {
-                let text = plain(raw);
-                let code = unit.kind == UnitKind::Code;
+            UnitKind::Sentence if text.ends_with('?') => asked = text,
+            UnitKind::Sentence | UnitKind::TableRow | UnitKind::Code => {
+                let is_code = unit.kind == UnitKind::Code;
+                let list = if is_code { &mut lines_of_code } else { &mut evidence };
                 if text.contains(char::is_alphanumeric) {
-                    let list = if code { &mut lines_of_code } else { &mut evidence };
-                    list.push(Evidence { span, text, cells: Vec::new(), score: 0.0 });
+                    let (section, asked) = (section.clone(), std::mem::take(&mut asked));
+                    list.push(Evidence { span, text, cells, section, asked, score: 0.0 });
                 }
             }
         }
@@ -122,12 +129,18 @@ pub fn evidence(chunk: &Chunk) -> Vec<Evidence> {
     evidence
 }
 
-fn table_row(header: &[String], raw: &str, span: Range<usize>) -> Evidence {
+/// Length of the YAML between `---` lines at the start of a document.
+fn front_matter(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("---\n") else { return 0 };
+    rest.find("\n---\n").map_or(0, |at| "---\n".len() + at + "\n---\n".len())
+}
+
+/// A table row spelt out, and its cells by their column headers.
+fn table_row(header: &[String], raw: &str) -> (String, Vec<(String, String)>) {
     let cells = table_cells(raw);
     let text = spell_row(header, &cells);
     let name = |at: usize| header.get(at).cloned().unwrap_or_default();
-    let cells = cells.into_iter().enumerate().map(|(at, cell)| (name(at), cell)).collect();
-    Evidence { span, text, cells, score: 0.0 }
+    (text, cells.into_iter().enumerate().map(|(at, cell)| (name(at), cell)).collect())
 }
 
 /// Writes the prompt: instructions, passages, question. Instructions and question are never cut;
@@ -159,7 +172,7 @@ fn shown(source: &Source, show: Show) -> String {
     let best = source.evidence.iter().reduce(|a, b| if b.score > a.score { b } else { a });
     match (show, best) {
         (Show::Sentence, Some(best)) => {
-            let heading = if chunk.heading.is_empty() { &*chunk.title } else { &chunk.heading };
+            let heading = if best.section.is_empty() { &*chunk.title } else { &best.section };
             format!("{heading}: {}", best.text)
         }
         _ => chunk.text.trim().to_owned(),

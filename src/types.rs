@@ -389,6 +389,10 @@ pub struct Evidence {
     pub text: String,
     /// For a table row, its cells as (column header, cell); empty for a sentence.
     pub cells: Vec<(String, String)>,
+    /// The heading it stands under; empty where there is none.
+    pub section: String,
+    /// The question just before it in the text, as in a list of questions and answers.
+    pub asked: String,
     /// How well it fits the question, on the reranker's scale.
     pub score: f32,
 }

@@ -2,8 +2,7 @@
 //!
 //! `document.text[chunk.span] == chunk.text`; starts and ends grow from chunk to chunk; nothing
 //! but blank space lies outside of all chunks, so that chunks and the overlap that each records
-//! reassemble the document. Lengths are counted by a tokenizer (the embedder's own, where its
-//! limit is lower than the target) or in characters. A chunk may be 10% longer than the target,
+//! reassemble the document. Lengths are counted in tokens of one tokenizer or in characters. A chunk may be 10% longer than the target,
 //! and twice as long to keep code or a table whole.
 
 mod breaks;

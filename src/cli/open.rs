@@ -76,7 +76,8 @@ pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
         rewriter: rewriter(&models.rewriter)?,
         reranker: reranker(&models.reranker, &overlap)?,
         reader: reader(&models.reader, overlap.analyzer)?,
-        overlap,
+        analyzer: overlap.analyzer,
+        evidence: Arc::new(overlap),
     };
     let fingerprint = fingerprint.as_object().cloned().unwrap_or_default();
     Ok(Opened { pipeline, settings, chunker, fingerprint, skipped })

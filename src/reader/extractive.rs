@@ -25,7 +25,7 @@ pub struct Extractive {
 
 impl Default for Extractive {
     fn default() -> Self {
-        Self { analyzer: Analyzer::default(), second: 0.5 }
+        Self { analyzer: Analyzer::default(), second: 0.8 }
     }
 }
 
@@ -94,7 +94,7 @@ impl Extractive {
 
 /// The sentence with the headings that it stands under.
 fn context((source, evidence): Candidate<'_>) -> String {
-    format!("{} {} {}", source.chunk.title, source.chunk.heading, evidence.text)
+    format!("{} {} {} {}", source.chunk.title, evidence.section, evidence.asked, evidence.text)
 }
 
 /// The best scored evidence that passes `wanted`; equal scores by marker, then by place.

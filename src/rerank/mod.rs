@@ -28,7 +28,8 @@ pub trait Reranker: Send + Sync {
 ///
 /// The search keeps a say: a score is multiplied by `1 - weight + weight * share`, where `share` is
 /// the candidate's score in the search over that of the first. So the first keeps what the reranker
-/// gives it, and one that the search put far behind has to be better by as much.
+/// gives it, and one that the search put far behind has to be better by as much. Scores without a
+/// zero (logits) are left as they are: a product would turn a bad one into a better one.
 pub fn rerank(
     reranker: &dyn Reranker,
     question: &str,
@@ -46,7 +47,11 @@ pub fn rerank(
         });
     }
     let best = candidates.first().map_or(0.0, |first| first.score);
-    let share = |score: f32| if best > 0.0 { (score / best).clamp(0.0, 1.0) } else { 1.0 };
+    let has_zero = matches!(reranker.scale(), Scale::Overlap | Scale::Probability);
+    let share = |score: f32| match has_zero && best > 0.0 {
+        true => (score / best).clamp(0.0, 1.0),
+        false => 1.0,
+    };
     let hit = |(rank, (candidate, score)): (usize, (&ScoredChunk<'_>, f32))| {
         let score = score * (1.0 - weight + weight * share(candidate.score));
         (Hit { row: candidate.row, score }, rank)

@@ -33,6 +33,19 @@ pub struct Overlap {
     pub stats: Arc<dyn TermStats>,
 }
 
+/// Words that frame a question in English whatever it is about: they weigh little even where a
+/// corpus happens to lack them.
+const FRAME: [&str; 62] = [
+    "am", "any", "are", "be", "been", "being", "can", "could", "did", "do", "doe", "far", "get",
+    "got", "had", "has", "have", "he", "her", "him", "his", "if", "is", "let", "like", "long",
+    "made", "make", "mani", "may", "me", "mean", "might", "much", "must", "my", "need", "new",
+    "not", "now", "often", "old", "our", "say", "shall", "she", "should", "so", "some", "tell",
+    "than", "their", "them", "they", "us", "use", "was", "we", "were", "will", "would", "you",
+];
+
+/// The most that a word of [`FRAME`] weighs, in units of a word that the corpus has never seen.
+const FRAME_WEIGHT: f32 = 0.3;
+
 /// The distinct terms of a question.
 struct Terms {
     /// Ascending, each with its idf in units of an unseen word's.
@@ -48,7 +61,13 @@ impl Overlap {
         let passages = self.stats.passages().max(SMALLEST);
         let unseen = idf(passages, 0);
         let terms: BTreeSet<String> = self.analyzer.terms(question).into_iter().collect();
-        let weigh = |term: &str| idf(passages, self.stats.holding(term)) / unseen;
+        let weigh = |term: &str| {
+            let weight = idf(passages, self.stats.holding(term)) / unseen;
+            match FRAME.binary_search(&term) {
+                Ok(_) => weight.min(FRAME_WEIGHT),
+                Err(_) => weight,
+            }
+        };
         let weights: Vec<(String, f32)> =
             terms.into_iter().map(|term| (weigh(&term), term)).map(|(w, t)| (t, w)).collect();
         let total: f32 = weights.iter().map(|(_, weight)| weight).sum();

@@ -137,6 +137,8 @@ mod avx512 {
         scores: &mut [f32],
         stride: usize,
     ) {
+        // What the unchecked reads below rest on.
+        assert!(queries.len() == Q * dim && blocks.len() == B * dim * LANES);
         let mut sums = [[_mm512_setzero_ps(); B]; Q];
         for d in 0..dim {
             let mut values = [_mm512_setzero_ps(); B];
@@ -177,6 +179,8 @@ mod avx2 {
         scores: &mut [f32],
         stride: usize,
     ) {
+        // What the unchecked reads below rest on.
+        assert!(queries.len() == Q * dim && blocks.len() == B * dim * LANES);
         let mut sums = [[[_mm256_setzero_ps(); 2]; B]; Q];
         for d in 0..dim {
             for b in 0..B {

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use pulldown_cmark::{BrokenLink, Event, LinkType, Options, Parser, TagEnd};
+
 /// What a unit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnitKind {
@@ -221,30 +223,25 @@ pub fn spell_tables(text: &str, header: &str) -> String {
     spelt + &text[at..]
 }
 
-/// Markdown's emphasis and code marks taken off, blanks run together; for showing.
+/// The text that a piece of markdown shows: marks, link targets, comments and tags taken off, blanks
+/// run together.
 pub fn plain(text: &str) -> String {
-    let chars: Vec<char> = text.trim().trim_start_matches('#').chars().collect();
+    // `[text][label]` is a link even where its definition is elsewhere; `a[1]` and `[#1]` are not.
+    let mut resolve = |link: BrokenLink<'_>| {
+        matches!(link.link_type, LinkType::Reference | LinkType::ReferenceUnknown)
+            .then(|| ("".into(), "".into()))
+    };
+    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut plain = String::with_capacity(text.len());
-    for (at, &c) in chars.iter().enumerate() {
-        let before = at.checked_sub(1).map_or(' ', |i| chars[i]);
-        let after = chars.get(at + 1).copied().unwrap_or(' ');
-        // A lone star between blanks multiplies; an underscore inside a word is part of a name.
-        let lone = before.is_whitespace() && after.is_whitespace();
-        let inside = before.is_alphanumeric() && after.is_alphanumeric();
-        match c {
-            '`' => {}
-            '*' if !lone => {}
-            '_' if !lone && !inside => {}
-            c if c.is_whitespace() => {
-                if !plain.is_empty() && !plain.ends_with(' ') {
-                    plain.push(' ');
-                }
-            }
-            c => plain.push(c),
+    for event in Parser::new_with_broken_link_callback(text.trim(), options, Some(&mut resolve)) {
+        match event {
+            Event::Text(text) | Event::Code(text) => plain.push_str(&text),
+            Event::SoftBreak | Event::HardBreak => plain.push(' '),
+            Event::End(TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item) => plain.push(' '),
+            _ => {}
         }
     }
-    plain.truncate(plain.trim_end().len());
-    plain
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -307,6 +304,12 @@ mod tests {
     #[test]
     fn marks_are_taken_off() {
         assert_eq!(plain("**eat** _is_ `a_b` 2 * 3\n x"), "eat is a_b 2 * 3 x");
+        assert_eq!(
+            plain("[ ] *Ann*: see [the page][p]<!-- no --> and [it](x.md), a[1] [#1]"),
+            "[ ] Ann: see the page and it, a[1] [#1]"
+        );
+        assert_eq!(plain("<a id=\"x\"></a>"), "");
+        assert_eq!(plain("1914. A year"), "1914. A year");
         assert_eq!(table_cells("| **eat** | a \\| b |  |"), ["eat", "a | b", ""]);
     }
 }

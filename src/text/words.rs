@@ -13,11 +13,11 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark, is_nf
 
 /// English words that say nothing about what a text is about.
 ///
-/// Auxiliaries that a person may ask about by name (be, do, have, will, must) are not on it.
-const STOP_WORDS: [&str; 39] = [
-    "a", "about", "am", "an", "and", "are", "as", "at", "by", "did", "does", "for", "from", "how",
-    "i", "in", "is", "it", "its", "of", "on", "or", "that", "the", "there", "this", "to", "was",
-    "were", "what", "what's", "when", "where", "which", "who", "whom", "whose", "why", "with",
+/// No form of a verb is on it: people ask about `was` and `does` by name.
+const STOP_WORDS: [&str; 32] = [
+    "a", "about", "an", "and", "as", "at", "by", "for", "from", "how", "i", "in", "it", "its",
+    "of", "on", "or", "that", "the", "there", "this", "to", "what", "what's", "when", "where",
+    "which", "who", "whom", "whose", "why", "with",
 ];
 
 /// What a corpus knows about its terms; implemented by the lexical index.
