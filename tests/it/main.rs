@@ -19,6 +19,7 @@ mod metrics;
 mod pipelines;
 mod prompts;
 mod reports;
+mod rerankers;
 mod stores;
 mod tokenizer;
 

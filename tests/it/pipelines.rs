@@ -44,7 +44,8 @@ fn pipeline(texts: &[&str]) -> Pipeline {
         lexical: lexical.clone() as Arc<dyn LexicalIndex>,
         rewriter: Box::new(Identity),
         reranker: Some(Box::new(Overlap { analyzer, stats: lexical.clone() })),
-        overlap: Overlap { analyzer, stats: lexical },
+        analyzer,
+        evidence: Arc::new(Overlap { analyzer, stats: lexical }),
         reader: Box::new(Extractive { analyzer, ..Extractive::default() }),
     }
 }
@@ -154,7 +155,7 @@ fn a_prompt_without_passages_leads_to_the_refusal() {
     let draft = pipeline.reader.read(&prompt, &mut |piece| panic!("wrote {piece:?}")).unwrap();
     assert_eq!(draft, Draft::default());
     let held = (None, None);
-    let cited = minirag::cite::cite(draft, &prompt, pipeline.overlap.analyzer, held).unwrap();
+    let cited = minirag::cite::cite(draft, &prompt, pipeline.analyzer, held).unwrap();
     assert!(matches!(cited.answer, Answer::Unknown { reason: Reason::ReaderRefused, .. }));
 }
 
