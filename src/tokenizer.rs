@@ -58,6 +58,10 @@ impl Tokenizer {
         if path.is_dir() {
             path.push("tokenizer.json");
         }
+        // Reading a pipe would wait for ever.
+        if !std::fs::metadata(&path).map_err(Error::io(&path))?.is_file() {
+            return Err(Error::format(path, "not a regular file: a tokenizer.json is to be there"));
+        }
         let json = std::fs::read(&path).map_err(Error::io(&path))?;
         Self::parse(json, &path)
     }

@@ -2,7 +2,12 @@
 //!
 //! A checksum of every part is compared: damage is an error, never another answer.
 
-use std::{fs::File, io::Read, path::Path, sync::Arc};
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+    sync::Arc,
+};
 
 use rusqlite::{Connection, OpenFlags, Row};
 
@@ -70,8 +75,12 @@ impl Index {
 
 /// True if there is a file of that name in `dir` that is not ours to replace.
 pub(super) fn is_foreign(dir: &Path) -> bool {
+    let path = dir.join(FILE);
+    if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
+        return true;
+    }
     let mut header = Vec::new();
-    let read = File::open(dir.join(FILE)).and_then(|file| file.take(100).read_to_end(&mut header));
+    let read = File::open(path).and_then(|file| file.take(100).read_to_end(&mut header));
     read.is_ok() && header.get(68..72).is_none_or(|id| id != APPLICATION_ID.to_be_bytes())
 }
 
@@ -93,20 +102,25 @@ fn read_meta(from: &Connection) -> rusqlite::Result<(String, String)> {
 
 /// Tells what is no index of ours from the first 100 bytes, which say more than SQLite would.
 fn check_header(path: &Path) -> Result<()> {
-    let mut file = File::open(path).map_err(|source| match source.kind() {
+    let about = fs::metadata(path).map_err(|source| match source.kind() {
         std::io::ErrorKind::NotFound => {
             Error::format(path, "no index there: make one with `index --corpus PATH --index DIR`")
         }
         _ => Error::io(path)(source),
     })?;
-    let about = file.metadata().map_err(Error::io(path))?;
+    let none = || {
+        let cure = "name a folder that `index` has made, or run `index` to make one";
+        Error::format(path, format!("not an index: {cure}"))
+    };
+    // Opening a pipe would wait for ever.
+    if !about.is_file() {
+        return Err(none());
+    }
+    let mut file = File::open(path).map_err(Error::io(path))?;
     let mut header = [0; 100];
     let whole = file.read_exact(&mut header).is_ok();
     if !whole || !header.starts_with(b"SQLite format 3\0") {
-        return Err(Error::format(
-            path,
-            "not an index: name a folder that `index` has made, or run `index` to make one",
-        ));
+        return Err(none());
     }
     let number = |at: usize| {
         u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
