@@ -3,7 +3,7 @@
 //! Only `[#n]` is a marker: `a[1]` in code is none. A marker of no source is taken out of the
 //! text and reported. A citation's quote is cut from the chunk's own bytes, never searched for.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::ops::Range;
 
 use crate::{
     error::{Error, Result},
@@ -131,8 +131,7 @@ fn citation(
 
 /// Share of the distinct content words of `claim` that `quote` holds, 0 to 1.
 pub fn support(claim: &str, quote: &str, analyzer: Analyzer) -> f32 {
-    let claim: BTreeSet<String> = analyzer.terms(claim).into_iter().collect();
-    let quote: BTreeSet<String> = analyzer.terms(quote).into_iter().collect();
+    let (claim, quote) = (analyzer.content(claim), analyzer.content(quote));
     match claim.len() {
         0 => 0.0,
         n => claim.intersection(&quote).count() as f32 / n as f32,

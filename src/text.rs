@@ -8,7 +8,7 @@ mod sentence;
 mod words;
 
 pub use sentence::{Unit, UnitKind, plain, spell_row, spell_tables, table_cells, units};
-pub use words::{Analyzer, TermStats, fold, idf, is_solid};
+pub use words::{Analyzer, TermStats, fold, idf, is_frame, is_solid};
 
 /// The last place at or before byte `at` that lies between two characters of `text`.
 pub fn char_floor(text: &str, at: usize) -> usize {

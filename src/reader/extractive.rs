@@ -38,13 +38,17 @@ impl Reader for Extractive {
         let mut draft = Draft::default();
         let Some(first) = best(&prompt.sources, |_| true) else { return Ok(draft) };
         self.quote(first, &prompt.question, &mut draft);
-        let question = self.terms(&prompt.question);
-        let covered = self.terms(&context(first));
+        let question = self.analyzer.content(&prompt.question);
+        let covered = self.analyzer.content(&context(first));
         let missing: BTreeSet<&String> = question.difference(&covered).collect();
         let second = best(&prompt.sources, |candidate| {
             candidate.0.marker != first.0.marker
                 && candidate.1.score >= self.second * first.1.score
-                && self.terms(&context(candidate)).iter().any(|term| missing.contains(term))
+                && self
+                    .analyzer
+                    .content(&context(candidate))
+                    .iter()
+                    .any(|term| missing.contains(term))
         });
         if let Some(second) = second {
             draft.text.push(' ');
@@ -58,10 +62,6 @@ impl Reader for Extractive {
 type Candidate<'a> = (&'a Source, &'a Evidence);
 
 impl Extractive {
-    fn terms(&self, text: &str) -> BTreeSet<String> {
-        self.analyzer.terms(text).into_iter().collect()
-    }
-
     /// Writes the sentence, its marker, and the value if it is a table row.
     fn quote(&self, (source, evidence): Candidate<'_>, question: &str, draft: &mut Draft) {
         // A document's own `[#2]` is text, not a citation.
@@ -76,20 +76,24 @@ impl Extractive {
     /// The cell that a question asks for: not one that it names, under the column header that
     /// shares most words with it, the leftmost of equals.
     fn cell(&self, question: &str, cells: &[(String, String)]) -> Option<String> {
-        let question = self.terms(question);
+        let question = terms(self.analyzer, question);
         let mut best: Option<(usize, &String)> = None;
         for (header, cell) in cells {
-            let terms = self.terms(cell);
-            if terms.is_empty() || terms.is_subset(&question) {
+            let words = terms(self.analyzer, cell);
+            if words.is_empty() || words.is_subset(&question) {
                 continue;
             }
-            let shared = self.terms(header).intersection(&question).count();
+            let shared = terms(self.analyzer, header).intersection(&question).count();
             if best.is_none_or(|(most, _)| shared > most) {
                 best = Some((shared, cell));
             }
         }
         best.map(|(_, cell)| cell.clone())
     }
+}
+
+fn terms(analyzer: Analyzer, text: &str) -> BTreeSet<String> {
+    analyzer.terms(text).into_iter().collect()
 }
 
 /// The sentence with the headings that it stands under.

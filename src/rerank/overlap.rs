@@ -17,7 +17,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use crate::{
     error::Result,
     rerank::Reranker,
-    text::{Analyzer, TermStats, idf, units},
+    text::{Analyzer, TermStats, idf, is_frame, units},
     types::{Explanation, Scale},
 };
 
@@ -33,17 +33,7 @@ pub struct Overlap {
     pub stats: Arc<dyn TermStats>,
 }
 
-/// Words that frame a question in English whatever it is about: they weigh little even where a
-/// corpus happens to lack them.
-const FRAME: [&str; 62] = [
-    "am", "any", "are", "be", "been", "being", "can", "could", "did", "do", "doe", "far", "get",
-    "got", "had", "has", "have", "he", "her", "him", "his", "if", "is", "let", "like", "long",
-    "made", "make", "mani", "may", "me", "mean", "might", "much", "must", "my", "need", "new",
-    "not", "now", "often", "old", "our", "say", "shall", "she", "should", "so", "some", "tell",
-    "than", "their", "them", "they", "us", "use", "was", "we", "were", "will", "would", "you",
-];
-
-/// The most that a word of [`FRAME`] weighs, in units of a word that the corpus has never seen.
+/// The most that a word that only frames a question weighs, however rare the corpus has it, in units of a word that the corpus has never seen.
 const FRAME_WEIGHT: f32 = 0.3;
 
 /// The distinct terms of a question.
@@ -63,10 +53,7 @@ impl Overlap {
         let terms: BTreeSet<String> = self.analyzer.terms(question).into_iter().collect();
         let weigh = |term: &str| {
             let weight = idf(passages, self.stats.holding(term)) / unseen;
-            match FRAME.binary_search(&term) {
-                Ok(_) => weight.min(FRAME_WEIGHT),
-                Err(_) => weight,
-            }
+            if is_frame(term) { weight.min(FRAME_WEIGHT) } else { weight }
         };
         let weights: Vec<(String, f32)> =
             terms.into_iter().map(|term| (weigh(&term), term)).map(|(w, t)| (t, w)).collect();

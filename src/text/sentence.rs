@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{BrokenLink, Event, LinkType, Options, Parser, TagEnd};
+use pulldown_cmark::{BrokenLink, Event, LinkType, Options, Parser};
 
 /// What a unit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -223,6 +223,9 @@ pub fn spell_tables(text: &str, header: &str) -> String {
     spelt + &text[at..]
 }
 
+/// Stands in front of a line that is parsed as the middle of a paragraph.
+const GUARD: &str = "x";
+
 /// The text that a piece of markdown shows: marks, link targets, comments and tags taken off, blanks
 /// run together.
 pub fn plain(text: &str) -> String {
@@ -231,16 +234,18 @@ pub fn plain(text: &str) -> String {
         matches!(link.link_type, LinkType::Reference | LinkType::ReferenceUnknown)
             .then(|| ("".into(), "".into()))
     };
-    let options = Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let options = Options::ENABLE_STRIKETHROUGH;
     let mut plain = String::with_capacity(text.len());
-    for event in Parser::new_with_broken_link_callback(text.trim(), options, Some(&mut resolve)) {
+    // A word in front: `1914. A year` at the start of a line would be a list.
+    let line = text.trim().trim_start_matches('#').split_whitespace();
+    let line = [GUARD].into_iter().chain(line).collect::<Vec<_>>().join(" ");
+    for event in Parser::new_with_broken_link_callback(&line, options, Some(&mut resolve)) {
         match event {
             Event::Text(text) | Event::Code(text) => plain.push_str(&text),
-            Event::SoftBreak | Event::HardBreak => plain.push(' '),
-            Event::End(TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item) => plain.push(' '),
             _ => {}
         }
     }
+    let plain = plain.strip_prefix(GUARD).unwrap_or(&plain);
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -6,7 +6,7 @@
 //! each pair of neighbours: a word tokenizer made for English finds nothing in them. User text
 //! is only ever text here: no character is query syntax.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::BTreeSet};
 
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark, is_nfkc};
@@ -19,6 +19,21 @@ const STOP_WORDS: [&str; 32] = [
     "of", "on", "or", "that", "the", "there", "this", "to", "what", "what's", "when", "where",
     "which", "who", "whom", "whose", "why", "with",
 ];
+
+/// Terms that frame a sentence in English whatever it is about. Searched for like others, since
+/// people ask about `was` by name, but no sign of the subject.
+const FRAME: [&str; 62] = [
+    "am", "any", "are", "be", "been", "being", "can", "could", "did", "do", "doe", "far", "get",
+    "got", "had", "has", "have", "he", "her", "him", "his", "if", "is", "let", "like", "long",
+    "made", "make", "mani", "may", "me", "mean", "might", "much", "must", "my", "need", "new",
+    "not", "now", "often", "old", "our", "say", "shall", "she", "should", "so", "some", "tell",
+    "than", "their", "them", "they", "us", "use", "was", "we", "were", "will", "would", "you",
+];
+
+/// True for a term that frames a sentence and names no subject, e.g. `have`.
+pub fn is_frame(term: &str) -> bool {
+    FRAME.binary_search(&term).is_ok()
+}
 
 /// What a corpus knows about its terms; implemented by the lexical index.
 pub trait TermStats: Send + Sync {
@@ -73,6 +88,11 @@ impl Analyzer {
             return Some(Cow::Borrowed(word));
         }
         Some(Stemmer::create(Algorithm::English).stem(word))
+    }
+
+    /// The distinct terms of `text` that say what it is about.
+    pub fn content(&self, text: &str) -> BTreeSet<String> {
+        self.terms(text).into_iter().filter(|term| !is_frame(term)).collect()
     }
 
     /// All terms of `text`, in order, repeats included.
@@ -207,7 +227,7 @@ mod tests {
 
     #[test]
     fn stop_words_are_sorted_for_the_search() {
-        assert!(STOP_WORDS.is_sorted());
+        assert!(STOP_WORDS.is_sorted() && FRAME.is_sorted());
     }
 
     #[test]
@@ -245,6 +265,8 @@ mod tests {
     #[test]
     fn terms_are_stems_without_stop_words() {
         let terms = Analyzer::default().terms("What is the Running of the participles?");
-        assert_eq!(terms, ["run", "participl"]);
+        assert_eq!(terms, ["is", "run", "participl"]);
+        let content = Analyzer::default().content("What is the Running of the participles?");
+        assert_eq!(content, ["participl".to_owned(), "run".to_owned()].into());
     }
 }

@@ -17,7 +17,7 @@ pub fn word_overlap<'a>(question: &str, quotes: impl IntoIterator<Item = &'a str
 
 /// The distinct content words of a text, as stems.
 pub(super) fn content(text: &str) -> BTreeSet<String> {
-    Analyzer::default().terms(text).into_iter().collect()
+    Analyzer::default().content(text)
 }
 
 /// Share of `words` that `held` has; `None` without words.
