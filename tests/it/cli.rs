@@ -245,7 +245,10 @@ fn options_come_from_the_environment_and_yield_to_the_command_line() {
     with(&[("MINIRAG_QUIET", "1"), ("MINIRAG_VERBOSE", "0"), ("MINIRAG_THREADS", "1")], &[]);
     let help = String::from_utf8(run(ANSWER, &["--help"], 0).stdout).unwrap();
     let shared = help.split("Documents:\n").nth(1).unwrap().lines();
-    let flags = shared.clone().filter(|line| line.trim_start().starts_with('-')).count();
+    let flags = shared
+        .clone()
+        .filter(|line| line.trim_start().starts_with('-') && line.contains("--"))
+        .count();
     let variables = shared.filter(|line| line.contains("[env: MINIRAG_")).count();
     assert_eq!(flags, variables, "a shared option is no variable:\n{help}");
     let default = ChunkSettings::default();

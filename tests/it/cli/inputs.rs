@@ -69,7 +69,11 @@ fn a_span_counts_the_bytes_of_the_decoded_text() {
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
     let docs = folder(&[
-        ("a\x1b[2J\nb.md", "# Gate \x1b]0;x\x07\n\nThe gate closes \u{9b}31m at nine.\r\n"),
+        (
+            "a\x1b[2J\nb.md",
+            "# Gate \x1b]0;x\x07\n\nThe gate closes \u{9b}31m at nine.\r\nIt is made of oak \
+             and iron, and was painted green when the bridge was built.\r\n",
+        ),
         ("b\x1b.pdf", "x"),
     ]);
     let args =
