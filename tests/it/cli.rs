@@ -244,7 +244,8 @@ fn options_come_from_the_environment_and_yield_to_the_command_line() {
     assert_eq!(keys(&words["passages"][0]["scores"]), ["bm25"]);
     with(&[("MINIRAG_QUIET", "1"), ("MINIRAG_VERBOSE", "0"), ("MINIRAG_THREADS", "1")], &[]);
     let help = String::from_utf8(run(ANSWER, &["--help"], 0).stdout).unwrap();
-    let shared = help.split("Documents:\n").nth(1).unwrap().lines();
+    let shared = help.split("Documents:\n").nth(1).unwrap().split("Examples:").next();
+    let shared = shared.unwrap().lines();
     let flags = shared
         .clone()
         .filter(|line| line.trim_start().starts_with('-') && line.contains("--"))
