@@ -99,9 +99,7 @@ impl Tokenizer {
         let dir = dir.as_ref();
         std::fs::create_dir_all(dir).map_err(Error::io(dir))?;
         let path = dir.join("tokenizer.json");
-        let temporary = dir.join(format!("tokenizer.json.{}.tmp", std::process::id()));
-        std::fs::write(&temporary, &self.json).map_err(Error::io(&temporary))?;
-        std::fs::rename(&temporary, &path).map_err(Error::io(&path))?;
+        replace(&path, &self.json)?;
         Ok(path)
     }
 
@@ -222,6 +220,13 @@ impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tokenizer({} tokens, {})", self.vocab_size(), self.fingerprint)
     }
+}
+
+/// Writes the file beside its place, then renames it: a reader sees the old one or the new.
+fn replace(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
+    let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+    std::fs::write(&temporary, content).map_err(Error::io(&temporary))?;
+    std::fs::rename(&temporary, path).map_err(Error::io(path))
 }
 
 fn hex(bytes: &[u8]) -> String {

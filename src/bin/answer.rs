@@ -88,6 +88,7 @@ fn answer(args: &Args, opened: &Opened, question: &str) -> anyhow::Result<bool> 
     let mut on_text = |piece: &str| {
         if args.stream {
             streamed = true;
+            let piece = cli::printable(piece);
             let _ = out.write_all(piece.as_bytes()).and_then(|()| out.flush());
         }
     };
@@ -107,7 +108,7 @@ fn answer(args: &Args, opened: &Opened, question: &str) -> anyhow::Result<bool> 
         io::stderr().write_all((trace + &explanation).as_bytes())?;
         writeln!(out, "{}", opened.json_answer(question, &outcome)?)?;
     } else {
-        let shown = opened.show_answer(&outcome, args.stream);
+        let shown = opened.show_answer(&outcome, streamed);
         write!(out, "{trace}{shown}{explanation}")?;
     }
     Ok(matches!(outcome.answer, Answer::Unknown { .. }))

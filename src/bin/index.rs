@@ -2,17 +2,16 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    num::NonZeroUsize,
     path::PathBuf,
     process::ExitCode,
 };
 
 use anyhow::{Result, bail};
-use clap::{Parser, builder::FalseyValueParser};
+use clap::Parser;
 use indicatif::ProgressBar;
 use minirag::{
     chunk::Strategy,
-    cli,
+    cli::{self, VerboseArgs},
     index::{ChunkChoice, FILE, Index, Request, Tools, update, verify},
 };
 use serde_json::{Value, json};
@@ -37,9 +36,8 @@ struct Args {
     /// The folder of the index
     #[arg(long, env = "MINIRAG_INDEX", value_name = "DIR")]
     index: PathBuf,
-    /// How documents are cut: token-window, sentence, recursive, markdown, semantic, auto, whole
-    /// [default: that of the old index, else auto; whole for a BEIR folder]
-    #[arg(long, env = "MINIRAG_CHUNKER", value_name = "NAME")]
+    /// How documents are cut [default: that of the old index, else auto; whole for a BEIR folder]
+    #[arg(long, env = "MINIRAG_CHUNKER", value_enum)]
     chunker: Option<Strategy>,
     /// Tokens a chunk aims at [default: that of the old index, else 150]
     #[arg(long, env = "MINIRAG_CHUNK_TOKENS", value_name = "N")]
@@ -65,12 +63,8 @@ struct Args {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Say less on stderr
-    #[arg(short, long, env = "MINIRAG_QUIET", value_parser = FalseyValueParser::new())]
-    quiet: bool,
-    /// Threads to work with [default: one a core]
-    #[arg(long, env = "MINIRAG_THREADS", value_name = "N")]
-    threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    verbose: VerboseArgs,
 }
 
 fn main() -> ExitCode {
@@ -78,9 +72,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode> {
-    if let Some(threads) = args.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build_global()?;
-    }
+    args.verbose.apply()?;
     if args.stats {
         return stats(args);
     }
@@ -103,10 +95,15 @@ fn run(args: &Args) -> Result<ExitCode> {
         },
         embedder: args.embedder.clone(),
     };
-    let hidden = args.quiet || !io::stderr().is_terminal();
+    let hidden = args.verbose.quiet || !io::stderr().is_terminal();
     let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
     let tools = Tools::new(&tokenizer, embedder.as_ref());
-    let report = update(&request, &tools, &|stage| bar.set_message(stage.to_owned()))?;
+    let report = update(&request, &tools, &|stage| {
+        bar.set_message(stage.to_owned());
+        if args.verbose.verbose {
+            args.verbose.say(stage);
+        }
+    })?;
     bar.finish_and_clear();
     show(args, &report.json(), &report.to_string())?;
     if args.strict && !report.skipped.is_empty() {
@@ -128,5 +125,5 @@ fn stats(args: &Args) -> Result<ExitCode> {
 
 fn show(args: &Args, json: &Value, text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    if args.json { writeln!(out, "{json}") } else { writeln!(out, "{text}") }
+    if args.json { writeln!(out, "{json}") } else { writeln!(out, "{}", cli::printable(text)) }
 }

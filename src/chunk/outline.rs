@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::{breaks::Level, pack::content_start};
-use crate::text::{char_floor, plain};
+use crate::text::{MARKDOWN, char_floor, plain};
 
 /// Bytes of a heading that its path keeps; more is no heading but text.
 const HEADING_BYTES: usize = 200;
@@ -46,16 +46,11 @@ pub(super) struct Outline {
 
 /// The outline of `text`.
 pub(super) fn outline(text: &str) -> Outline {
-    let options = Options::ENABLE_TABLES
-        | Options::ENABLE_FOOTNOTES
-        | Options::ENABLE_HEADING_ATTRIBUTES
-        | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS
-        | Options::ENABLE_PLUSES_DELIMITED_METADATA_BLOCKS;
     let mut outline = Outline::default();
     // Lists, quotes and footnotes that are open.
     let mut containers = 0;
     let mut heading: Option<Heading> = None;
-    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
+    for (event, range) in Parser::new_ext(text, MARKDOWN).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { level, .. }) if containers == 0 => {
                 outline.block(text, range.start, Level::Section);

@@ -2,17 +2,18 @@
 
 use std::{
     io::{self, Write},
+    num::NonZeroUsize,
     path::PathBuf,
 };
 
 use clap::{Args, builder::FalseyValueParser};
 use serde_json::{Map, Value};
 
-use super::{Opened, value_name};
+use super::{Opened, one_line, value_name};
 use crate::{
-    chunk::{ChunkSettings, Strategy},
-    corpus::Kind,
+    chunk::Strategy,
     error::{Error, Result},
+    index::ChunkChoice,
     pipeline::{Fusion, Retriever, Settings},
     prompt::{Order, Show},
 };
@@ -49,14 +50,12 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
-    /// The cut that the options describe for documents stored as `kind`.
-    pub(super) fn chunk_settings(&self, kind: Kind) -> ChunkSettings {
-        let default = ChunkSettings::default();
-        let by_kind = if kind == Kind::Beir { Strategy::Whole } else { default.strategy };
-        ChunkSettings {
-            strategy: self.chunker.unwrap_or(by_kind),
-            tokens: self.chunk_tokens.unwrap_or(default.tokens),
-            overlap: self.chunk_overlap.unwrap_or(default.overlap),
+    /// The settings of the chunker that were asked for.
+    pub(super) fn chunk_choice(&self) -> ChunkChoice {
+        ChunkChoice {
+            strategy: self.chunker,
+            tokens: self.chunk_tokens,
+            overlap: self.chunk_overlap,
         }
     }
 }
@@ -149,32 +148,29 @@ pub struct VerboseArgs {
     /// Say less on stderr
     #[arg(short, long, env = "MINIRAG_QUIET", value_parser = FalseyValueParser::new())]
     pub quiet: bool,
-    /// Say more on stderr
-    #[arg(short, long, conflicts_with = "quiet")]
+    /// Say more on stderr, quiet or not
+    #[arg(short, long, env = "MINIRAG_VERBOSE", value_parser = FalseyValueParser::new())]
     pub verbose: bool,
     /// Threads to work with [default: one a core]
     #[arg(long, env = "MINIRAG_THREADS", value_name = "N")]
-    pub threads: Option<usize>,
+    pub threads: Option<NonZeroUsize>,
 }
 
 impl VerboseArgs {
     /// Sets the number of threads; call once, before anything runs.
     ///
     /// # Errors
-    /// No threads, or a second call.
+    /// A second call.
     pub fn apply(&self) -> Result<()> {
         let Some(threads) = self.threads else { return Ok(()) };
-        if threads == 0 {
-            return Err(Error::Setting("--threads is 0: need at least 1".into()));
-        }
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
         pool.build_global().map_err(|error| Error::Setting(format!("--threads: {error}")))
     }
 
-    /// Says something on standard error, unless quiet.
+    /// Says one line on standard error, unless quiet.
     pub fn say(&self, text: &str) {
-        if !self.quiet {
-            let _ = writeln!(io::stderr(), "{text}");
+        if self.verbose || !self.quiet {
+            let _ = writeln!(io::stderr(), "{}", one_line(text));
         }
     }
 

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::PathBuf, process::ExitCode};
 use clap::Parser;
 use serde_json::json;
 
-use super::{ModelArgs, Opened, SourceArgs, VerboseArgs, evaluate, open, progress};
+use super::{ModelArgs, Opened, SourceArgs, VerboseArgs, evaluate, open, printable, progress};
 use crate::{
     error::Result,
     eval::{
@@ -158,7 +158,7 @@ fn show_chain(opened: &Opened, question: &str, outcome: &Outcome) -> Result<Stri
     let _ = writeln!(text, "\n{}", opened.show_answer(outcome, false));
     let latencies = outcome.trace.latencies().map(|(stage, ms)| format!("{stage} {ms:.2} ms"));
     let _ = writeln!(text, "latency   {}", latencies.join(", "));
-    Ok(text)
+    Ok(printable(&text).into_owned())
 }
 
 /// Each bound's figure; then each stage by itself beside the chain up to it.

@@ -10,6 +10,7 @@ mod open;
 mod show;
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal, Write},
     process::ExitCode,
 };
@@ -33,8 +34,37 @@ pub fn exit(result: anyhow::Result<ExitCode>) -> ExitCode {
     if error.chain().any(gone) {
         return ExitCode::SUCCESS;
     }
-    let _ = writeln!(io::stderr(), "error: {error:#}");
+    let _ = writeln!(io::stderr(), "error: {}", printable(&format!("{error:#}")));
     ExitCode::FAILURE
+}
+
+/// The text as a terminal may have it: control characters, which could move its cursor or rename
+/// its window, are escaped, but for the ends of lines and tabs.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escape(text, &['\n', '\t'])
+}
+
+/// As [`printable`], and on one line: a name must not look like two.
+fn one_line(text: &str) -> Cow<'_, str> {
+    escape(text, &[])
+}
+
+fn escape<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
+    let raw = |c: char| c.is_control() && !kept.contains(&c);
+    if !text.contains(raw) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            // Documents from Windows end their lines so.
+            '\r' if kept.contains(&'\n') && rest.peek() == Some(&'\n') => {}
+            c if raw(c) => escaped.extend(c.escape_default()),
+            c => escaped.push(c),
+        }
+    }
+    escaped.into()
 }
 
 /// Prints what a command has to say and ends it.
@@ -59,4 +89,19 @@ pub fn progress(quiet: bool, steps: usize, what: &'static str) -> ProgressBar {
 /// The name that an option's value has on the command line.
 fn value_name(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(
+            printable("a\x1b[2J\u{9b}b\x07\r\n\tc\rd"),
+            "a\\u{1b}[2J\\u{9b}b\\u{7}\n\tc\\rd"
+        );
+        assert_eq!(one_line("two\nlines\t\r\n"), "two\\nlines\\t\\r\\n");
+        assert!(matches!(printable("café 🦀\n"), Cow::Borrowed(_)));
+    }
 }

@@ -127,7 +127,8 @@ fn build_index(
         b: source.bm25_b.unwrap_or(default.b),
     };
     let tools = Tools { bm25, ..Tools::new(&tokenizer, embedder) };
-    let (index, _) = Index::build(documents, origin, source.chunk_settings(kind), &tools)?;
+    let settings = source.chunk_choice().complete(kind, None)?;
+    let (index, _) = Index::build(documents, origin, settings, &tools)?;
     Ok((index, skipped))
 }
 

@@ -5,10 +5,11 @@ use std::{fmt::Write as _, path::Path};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    cli::Opened,
+    cli::{Opened, one_line, printable},
     error::{Error, Result},
+    eval::files,
     pipeline::{Outcome, Step},
-    types::{Answer, Citation, Explanation, Hit, Query, Ranking},
+    types::{Answer, Chunk, Citation, Explanation, Hit, Query, Ranking},
 };
 
 impl Opened {
@@ -23,14 +24,14 @@ impl Opened {
                 if let (Some(best), Some(threshold)) = (best, threshold) {
                     let _ = write!(text, ": best score {best:.3}, threshold {threshold:.3}");
                 }
-                text + ")\n"
+                printable(&(text + ")\n")).into_owned()
             }
             Answer::Cited { text, citations, .. } => {
                 let mut shown = if streamed { String::new() } else { format!("{text}\n") };
                 for citation in citations {
                     let _ = write!(shown, "\n{}", show_citation(citation));
                 }
-                shown
+                printable(&shown).into_owned()
             }
         }
     }
@@ -69,7 +70,7 @@ impl Opened {
             "score": outcome.ranking.best(),
             "threshold": threshold,
             "scale": outcome.ranking.scale().name(),
-            "citations": citations.iter().map(json_citation).collect::<Vec<_>>(),
+            "citations": citations.iter().map(|c| self.json_citation(c)).collect::<Vec<_>>(),
             "passages": self.json_passages(outcome)?,
             "latency_ms": json_latency(outcome),
             "dropped_tokens": {"prompt": dropped},
@@ -143,7 +144,7 @@ impl Opened {
                 }
             }
         }
-        Ok(text)
+        Ok(printable(&text).into_owned())
     }
 
     /// Writes the answer's JSON with every stage's ids and scores to `path`.
@@ -154,7 +155,11 @@ impl Opened {
         let mut json = self.json_answer(question, outcome)?;
         json["steps"] = outcome.trace.steps.iter().map(|(step, _)| self.json_step(step)).collect();
         let text = format!("{json:#}\n");
-        std::fs::write(path, text).map_err(Error::io(path))
+        // A terminal or a pipe has no place beside it.
+        match path.metadata() {
+            Ok(about) if !about.is_file() => std::fs::write(path, text).map_err(Error::io(path)),
+            _ => files::write(path, &text),
+        }
     }
 
     fn json_step(&self, step: &Step) -> Value {
@@ -194,9 +199,8 @@ impl Opened {
         const SHOWN: usize = 5;
         let hits = ranking.hits();
         for (rank, passage) in (1..).zip(self.pipeline.join(&hits[..hits.len().min(SHOWN)])?) {
-            let heading = &passage.chunk.heading;
-            let (score, anchor) = (passage.score, passage.chunk.anchor());
-            let _ = writeln!(text, "    {rank}. {score:.4}  {anchor}  {heading}");
+            let (score, place) = (passage.score, show_place(passage.chunk));
+            let _ = writeln!(text, "    {rank}. {score:.4}  {place}");
         }
         Ok(())
     }
@@ -218,18 +222,42 @@ impl Opened {
                 (_, true) => "cited",
                 (_, false) => "read, not cited: another sentence fits as well or better",
             };
-            let _ = writeln!(text, "{rank}. {anchor}  {}\n   {verdict}", passage.chunk.heading);
+            let _ = writeln!(text, "{rank}. {}\n   {verdict}", show_place(passage.chunk));
             for part in self.pipeline.explain(question, hit.row, &outcome.trace)? {
                 show_tree(&mut text, &part, 2);
             }
         }
-        Ok(text)
+        Ok(printable(&text).into_owned())
     }
+
+    fn json_citation(&self, citation: &Citation) -> Value {
+        let documents = &self.pipeline.documents;
+        let document = documents.iter().find(|document| document.id == citation.document);
+        json!({
+            "marker": citation.marker,
+            "chunk_id": citation.chunk.to_string(),
+            "document": &*citation.document.0,
+            "encoding": document.and_then(|document| document.metadata.get("encoding")),
+            "anchor": citation.anchor,
+            "section": citation.section,
+            "span": [citation.span.start, citation.span.end],
+            "quote": citation.quote,
+            "supported": citation.supported,
+            "support": citation.support,
+        })
+    }
+}
+
+/// Where a passage stands, on one line.
+fn show_place(chunk: &Chunk) -> String {
+    format!("{}  {}", one_line(&chunk.anchor()), one_line(&chunk.heading))
 }
 
 fn show_citation(citation: &Citation) -> String {
     let Citation { marker, document, section, quote, .. } = citation;
-    let section = if section.is_empty() { String::new() } else { format!(", {section}") };
+    let document = one_line(&document.0);
+    let section =
+        if section.is_empty() { String::new() } else { format!(", {}", one_line(section)) };
     let check = if citation.supported { "" } else { " (not supported)" };
     format!("[#{marker}] {document}{section}{check}\n    \"{}\"\n", quote.replace('\n', "\n     "))
 }
@@ -237,20 +265,6 @@ fn show_citation(citation: &Citation) -> String {
 fn show_tree(text: &mut String, part: &Explanation, depth: usize) {
     let _ = writeln!(text, "{}{:.4}  {}", "  ".repeat(depth), part.value, part.what);
     part.parts.iter().for_each(|part| show_tree(text, part, depth + 1));
-}
-
-fn json_citation(citation: &Citation) -> Value {
-    json!({
-        "marker": citation.marker,
-        "chunk_id": citation.chunk.to_string(),
-        "document": &*citation.document.0,
-        "anchor": citation.anchor,
-        "section": citation.section,
-        "span": [citation.span.start, citation.span.end],
-        "quote": citation.quote,
-        "supported": citation.supported,
-        "support": citation.support,
-    })
 }
 
 /// The scores that a passage had in each stage.

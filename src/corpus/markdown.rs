@@ -1,17 +1,16 @@
 //! What only markdown knows: the title.
 
-use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, MetadataBlockKind, Parser, Tag, TagEnd};
 
 use crate::text;
 
 /// The text of the first heading that has any, `#` or underlined; without one, the `title:` of
 /// the front matter. A comment in a code block is no heading.
 pub(super) fn title(markdown: &str) -> Option<String> {
-    let options = Options::ENABLE_YAML_STYLE_METADATA_BLOCKS | Options::ENABLE_STRIKETHROUGH;
     let mut heading: Option<String> = None;
     let mut in_front_matter = false;
     let mut front_title = None;
-    for event in Parser::new_ext(markdown, options) {
+    for event in Parser::new_ext(markdown, text::MARKDOWN) {
         match event {
             Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
             Event::End(TagEnd::Heading(_)) => {
@@ -62,6 +61,7 @@ mod tests {
         check("Irregular\nverbs\n=====\n", Some("Irregular verbs"));
         check("```sh\n# comment\n```\n~~~\n# more\n~~~\n    # indented\n\n## Real", Some("Real"));
         check("#\n\n## Second", Some("Second"));
+        check("# Modal verbs {#modals .wide}\n", Some("Modal verbs"));
         check("no heading, #hashtag", None);
         check("", None);
     }

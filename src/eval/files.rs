@@ -30,7 +30,7 @@ pub(super) fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize,
 }
 
 /// Writes a file beside its place, then renames it, so that no reader ever sees half of it.
-pub(super) fn write(path: &Path, content: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, content: &str) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;

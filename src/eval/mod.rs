@@ -12,7 +12,7 @@
 
 pub mod compare;
 pub mod dataset;
-mod files;
+pub(crate) mod files;
 pub mod gate;
 pub mod metrics;
 pub mod report;

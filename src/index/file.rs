@@ -49,8 +49,8 @@ impl Index {
     /// Writes the index into the folder `dir`, which is made if need be, in place of the one
     /// that is there; says how many bytes the file has.
     ///
-    /// A new folder gets a `.gitignore`, so that it is neither committed nor, where it lies
-    /// inside the documents' folder, read as documents.
+    /// A new index gets a `.gitignore`, unless the folder has one, so that it is neither committed
+    /// nor, where it lies inside the documents' folder, read as a document.
     ///
     /// # Errors
     /// A folder or file that cannot be written, a file of that name that is no index; what is
@@ -61,10 +61,12 @@ impl Index {
             let message = format!("in the place of the index is a file that is none: {cure}");
             return Err(Error::format(dir.join(FILE), message));
         }
-        if !dir.exists() {
-            fs::create_dir_all(dir).map_err(Error::io(dir))?;
-            let ignore = dir.join(".gitignore");
-            fs::write(&ignore, "*\n").map_err(Error::io(&ignore))?;
+        fs::create_dir_all(dir).map_err(Error::io(dir))?;
+        let ignore = dir.join(".gitignore");
+        if !dir.join(FILE).exists() && !ignore.exists() {
+            // Only what is ours: the folder may hold documents as well.
+            let ours = format!("/.gitignore\n/{FILE}*\n");
+            fs::write(&ignore, ours).map_err(Error::io(&ignore))?;
         }
         remove_leftovers(dir);
         let new = NewFile::create(dir)?;

@@ -70,11 +70,11 @@ impl Checksums {
             || {
                 rayon::join(
                     || hash_vectors(index.vectors),
-                    || hex(Sha256::digest(lexical).as_slice()),
+                    || format!("{:x}", Sha256::digest(lexical)),
                 )
             },
         );
-        let manifest = hex(Sha256::digest(manifest).as_slice());
+        let manifest = hash_manifest(manifest);
         Self { manifest, documents, chunks, vectors, lexical }
     }
 
@@ -115,8 +115,13 @@ impl Fields {
     }
 
     fn finish(self) -> String {
-        hex(self.0.finalize().as_slice())
+        format!("{:x}", self.0.finalize())
     }
+}
+
+/// Of the manifest as JSON.
+pub(super) fn hash_manifest(manifest: &str) -> String {
+    format!("{:x}", Sha256::digest(manifest))
 }
 
 fn hash_documents(documents: &[Document]) -> String {
@@ -149,11 +154,7 @@ fn hash_vectors(vectors: &Vectors) -> String {
     for row in vectors.rows() {
         hash.update(row.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>());
     }
-    hex(hash.finalize().as_slice())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:x}", hash.finalize())
 }
 
 impl Manifest {

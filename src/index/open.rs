@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags, Row};
 use super::{
     FILE, FORMAT, Index, Manifest,
     file::{APPLICATION_ID, damaged, sqlite},
-    manifest::{Checksums, Parts},
+    manifest::{Checksums, Parts, hash_manifest},
 };
 use crate::{
     error::{Error, Result},
@@ -30,8 +30,13 @@ impl Index {
     pub fn manifest(dir: &Path) -> Result<Manifest> {
         let path = dir.join(FILE);
         check_header(&path)?;
-        let (manifest, _) = read_meta(&connect(&path)?).map_err(sqlite(&path))?;
-        serde_json::from_str(&manifest).map_err(|error| damaged(&path, &error.to_string()))
+        let (manifest, checksums) = read_meta(&connect(&path)?).map_err(sqlite(&path))?;
+        let unreadable = |error: serde_json::Error| damaged(&path, &error.to_string());
+        let checksums: Checksums = serde_json::from_str(&checksums).map_err(unreadable)?;
+        if hash_manifest(&manifest) != checksums.manifest {
+            return Err(damaged(&path, "the checksum of its manifest does not fit"));
+        }
+        serde_json::from_str(&manifest).map_err(unreadable)
     }
 
     /// Reads the index in the folder `dir` and checks it.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{BuildReport, Changes, FILE, Index, Manifest, Origin, Tools};
 use crate::{
     chunk::{ChunkSettings, Strategy},
-    corpus::{self, Kind, Skipped},
+    corpus::{self, Corpus, Kind, Skipped},
     error::{Error, Result},
 };
 
@@ -102,16 +102,24 @@ pub fn update(request: &Request, tools: &Tools<'_>, on_stage: &dyn Fn(&str)) -> 
         keep_apart(corpus, dir)?;
     }
     on_stage("reading documents");
-    let (corpus, path) = corpus::load_or_default(request.corpus.as_deref())?;
+    let (mut corpus, path) = corpus::load_or_default(request.corpus.as_deref())?;
+    leave_out(&mut corpus, Path::new(&path), dir);
     let reading = start.elapsed();
     on_stage("comparing with the old index");
     let (old, unreadable) = match Index::open(dir) {
         Ok(old) => (Some(old), None),
         Err(error) => (None, dir.join(FILE).exists().then(|| error.to_string())),
     };
+    // The manifest may be whole though the rest is damaged.
+    let manifest = old.as_ref().map(|old| old.manifest.clone());
+    let manifest = manifest.or_else(|| Index::manifest(dir).ok());
     on_stage("indexing");
     let read = corpus.documents.len();
-    let settings = request.chunks.complete(corpus.kind, old.as_ref().map(|old| &old.manifest))?;
+    let settings = request.chunks.complete(corpus.kind, manifest.as_ref())?;
+    let unreadable = unreadable.map(|reason| match manifest {
+        Some(_) => reason,
+        None => format!("{reason}; nor could its settings be read, `{settings}` is used"),
+    });
     let arguments = arguments(&path, settings, &request.embedder);
     let origin = Origin { path, kind: corpus.kind, arguments };
     let (index, build) = Index::build(corpus.documents, origin, settings, tools)?;
@@ -151,7 +159,19 @@ fn arguments(corpus: &str, settings: ChunkSettings, embedder: &str) -> Vec<Strin
     corpus.into_iter().chain(rest).flatten().collect()
 }
 
-/// An index folder inside the documents' folder is fine: it is ignored by its own `.gitignore`.
+/// Drops the index that lies among its documents from what was found: it is no document that
+/// could not be read, whatever a `.gitignore` there says.
+fn leave_out(corpus: &mut Corpus, documents: &Path, dir: &Path) {
+    let Ok(dir) = dir.canonicalize() else { return };
+    let Ok(inside) = dir.strip_prefix(documents) else { return };
+    let parts = inside.iter().map(|part| part.to_string_lossy());
+    let own = parts.chain([FILE.into()]).collect::<Vec<_>>().join("/");
+    let before = corpus.skipped.len();
+    corpus.skipped.retain(|skipped| !skipped.path.starts_with(&own));
+    corpus.found -= before - corpus.skipped.len();
+}
+
+/// An index folder inside the documents' folder is fine: its file is left out.
 fn keep_apart(corpus: &Path, dir: &Path) -> Result<()> {
     let same = corpus.is_dir()
         && matches!((corpus.canonicalize(), dir.canonicalize()), (Ok(a), Ok(b)) if a == b);

@@ -69,7 +69,7 @@ impl TrainReport {
         let path = dir.as_ref().join("train.json");
         let json = serde_json::to_string_pretty(self)
             .map_err(|e| Error::format(&path, format!("cannot be written as JSON: {e}")))?;
-        std::fs::write(&path, json + "\n").map_err(Error::io(&path))
+        super::replace(&path, json + "\n")
     }
 }
 

@@ -11,6 +11,7 @@ use std::{
 };
 
 use assert_cmd::Command;
+use minirag::chunk::ChunkSettings;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -99,6 +100,7 @@ fn exit_codes_tell_done_failed_usage_and_unknown() {
         &["--retriever", "telepathy", EAT],
         &["--chunker", "scissors", EAT],
         &["--top-k", "many", EAT],
+        &["--threads", "0", EAT],
         &["--stream", "--json", EAT],
         &["--trace-file", "x.json"],
     ] {
@@ -133,7 +135,6 @@ fn a_setting_that_cannot_be_used_says_what_can() {
     fails(&["--fusion-weight", "1.5"], &["fusion weight is 1.5", "0..=1"]);
     fails(&["--top-k", "0"], &["top-k"]);
     fails(&["--top-k", "40"], &["40", "30", "top-k <= candidates"]);
-    fails(&["--threads", "0"], &["--threads is 0"]);
     fails(&["--threshold", "nan"], &["threshold"]);
     fails(&["--chunk-tokens", "0"], &["0"]);
     fails(&["--index", "no/index"], &["no/index", "make one with `index"]);
@@ -174,8 +175,8 @@ fn json_has_the_fields_of_the_interface_one_object_a_line() {
     }
     #[rustfmt::skip]
     let citation = [
-        "marker", "chunk_id", "document", "anchor", "section", "span", "quote", "supported",
-        "support",
+        "marker", "chunk_id", "document", "encoding", "anchor", "section", "span", "quote",
+        "supported", "support",
     ];
     assert_eq!(keys(&answers[0]["citations"][0]), citation);
     assert_eq!(answers[0]["status"], "answered");
@@ -241,7 +242,20 @@ fn options_come_from_the_environment_and_yield_to_the_command_line() {
     assert_eq!(with(&[("MINIRAG_THRESHOLD", "2")], &[])["status"], "unknown");
     let words = with(&[("MINIRAG_RETRIEVER", "bm25"), ("MINIRAG_RERANKER", "none")], &[]);
     assert_eq!(keys(&words["passages"][0]["scores"]), ["bm25"]);
-    with(&[("MINIRAG_QUIET", "1"), ("MINIRAG_THREADS", "1")], &[]);
+    with(&[("MINIRAG_QUIET", "1"), ("MINIRAG_VERBOSE", "0"), ("MINIRAG_THREADS", "1")], &[]);
+    let help = String::from_utf8(run(ANSWER, &["--help"], 0).stdout).unwrap();
+    let shared = help.split("Documents:\n").nth(1).unwrap().split("Examples:").next();
+    let shared = shared.unwrap().lines();
+    let flags = shared
+        .clone()
+        .filter(|line| line.trim_start().starts_with('-') && line.contains("--"))
+        .count();
+    let variables = shared.filter(|line| line.contains("[env: MINIRAG_")).count();
+    assert_eq!(flags, variables, "a shared option is no variable:\n{help}");
+    let default = ChunkSettings::default();
+    for number in [default.tokens, default.overlap] {
+        assert!(help.contains(&format!("[default: {number}]")), "{help}");
+    }
     let mut wrong = command(ANSWER, &[EAT]);
     assert_says(&finish(wrong.env("MINIRAG_TOP_K", "x"), 2), &["--top-k"]);
 }

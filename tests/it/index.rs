@@ -133,6 +133,22 @@ fn an_index_inside_the_documents_is_left_out() {
     let first = run_request(&inside).unwrap();
     let second = run_request(&inside).unwrap();
     assert_eq!((first.found, second.found, second.skipped.len()), (3, 3, 0));
+    // A folder that was there keeps its own documents, whatever its `.gitignore` says of the index.
+    for (name, ignore) in [("old", None), ("ruled", Some("*.log\n"))] {
+        let dir = docs.join(name);
+        fs::create_dir(&dir).unwrap();
+        fs::write(dir.join("own.md"), "# Own\n").unwrap();
+        if let Some(ignore) = ignore {
+            fs::write(dir.join(".gitignore"), ignore).unwrap();
+        }
+        let strict = Request { strict: true, ..request(&docs, &dir) };
+        let first = run_request(&strict).unwrap();
+        let second = run_request(&strict).unwrap();
+        assert!(second.bytes.is_some() && second.skipped.is_empty(), "{:?}", second.skipped);
+        assert_eq!((second.found, second.read), (first.found, first.found));
+        assert!(Index::open(&dir).unwrap().documents.iter().any(|d| d.id.0.ends_with("own.md")));
+        fs::remove_dir_all(dir).unwrap();
+    }
     let error = run_request(&request(&docs, &docs)).unwrap_err().to_string();
     assert!(error.contains("one folder"), "{error}");
     assert!(!docs.join(FILE).exists());
@@ -200,8 +216,27 @@ fn a_damaged_index_never_answers_otherwise() {
     // Whatever it is, the next run replaces it, and says why it could not compare.
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
     let (_, report) = make(root.path());
-    assert!(report.unreadable.unwrap().contains("damaged"));
+    let reason = report.unreadable.unwrap();
+    assert!(reason.contains("damaged") && reason.contains("`auto:150:20` is used"), "{reason}");
     assert_same(&Index::open(&dir).unwrap(), &index);
+}
+
+#[test]
+fn a_damaged_index_keeps_its_settings_where_they_can_be_read() {
+    let root = folder();
+    let dir = root.path().join("index");
+    let mut asked = request(&root.path().join("docs"), &dir);
+    asked.chunks.tokens = Some(60);
+    run_request(&asked).unwrap();
+    let mut bytes = fs::read(dir.join(FILE)).unwrap();
+    let text = b"Go, went, gone.";
+    let at = bytes.windows(text.len()).position(|window| window == text).unwrap();
+    bytes[at] = b'N';
+    fs::write(dir.join(FILE), bytes).unwrap();
+    let report = run_request(&request(&root.path().join("docs"), &dir)).unwrap();
+    let reason = report.unreadable.unwrap();
+    assert!(reason.contains("documents") && !reason.contains("is used"), "{reason}");
+    assert_eq!(Index::manifest(&dir).unwrap().chunker, "auto:60:20");
 }
 
 #[test]

@@ -42,6 +42,53 @@ fn a_citation_is_the_bytes_of_its_span() {
 }
 
 #[test]
+fn a_span_counts_the_bytes_of_the_decoded_text() {
+    let docs = tempfile::tempdir().unwrap();
+    let files: [(&str, &[u8], &str); 2] = [
+        ("bom.md", "\u{feff}# Gate\n\nThe gate closes at nine.\n".as_bytes(), "UTF-8"),
+        (
+            "latin.txt",
+            b"El pret\xe9rito de \xabcomer\xbb es irregular en ingl\xe9s: ate.\n",
+            "windows-1252",
+        ),
+    ];
+    files.iter().for_each(|(name, bytes, _)| fs::write(docs.path().join(name), bytes).unwrap());
+    let asked = ["When does the gate close?", "pretérito de comer irregular en inglés?"];
+    let answers = ask(&["--corpus", name(docs.path())], &asked);
+    for (answer, (document, bytes, encoding)) in answers.iter().zip(files) {
+        let citation = &answer["citations"][0];
+        assert_eq!(citation["document"], document, "{answer}");
+        assert_eq!(citation["encoding"], encoding);
+        let text = minirag::corpus::decode(bytes.to_vec()).unwrap().text;
+        let at = |end: usize| citation["span"][end].as_u64().unwrap() as usize;
+        assert_eq!(citation["quote"], text[at(0)..at(1)]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let docs = folder(&[
+        (
+            "a\x1b[2J\nb.md",
+            "# Gate \x1b]0;x\x07\n\nThe gate closes \u{9b}31m at nine.\r\nIt is made of oak \
+             and iron, and was painted green when the bridge was built.\r\n",
+        ),
+        ("b\x1b.pdf", "x"),
+    ]);
+    let args =
+        ["-v", "--trace", "--explain", "--corpus", name(docs.path()), "When does the gate close?"];
+    for args in [&args[..], &[&["--stream"], &args[3..]].concat()] {
+        let output = run(ANSWER, args, 0);
+        for text in [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()) {
+            let raw = text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+            assert_eq!(raw, None, "{text}");
+            assert!(!text.contains("\nb.md"), "a name became two lines: {text}");
+        }
+    }
+}
+
+#[test]
 fn one_file_is_a_corpus() {
     let docs = folder(&[("rule.md", "The gate closes at nine.\n"), ("other.md", "Nine lives.\n")]);
     let file = docs.path().join("rule.md");
