@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::{strip_markers, word_overlap::share};
 use crate::{
-    text::{Analyzer, units},
+    text::{Analyzer, is_frame, units},
     types::Answer,
 };
 
@@ -102,7 +102,7 @@ impl Words {
             // "isn't" is "is not", and "is" says nothing; "won't" stays a word of its own.
             let contracted = word.strip_suffix("n't");
             let negation = NEGATIONS.contains(&word);
-            let stop = analyzer.term(contracted.unwrap_or(word)).is_none();
+            let stop = analyzer.term(contracted.unwrap_or(word)).is_none_or(|term| is_frame(&term));
             words.negated |= negation || contracted.is_some();
             denying |= negation || contracted.is_some();
             let spelt = NUMBER_WORDS.iter().find(|(name, _)| *name == word);
