@@ -367,7 +367,10 @@ mod tests {
     #[test]
     fn fences_are_paired() {
         use UnitKind::{Code, Sentence};
-        check_kinds("````\n```sh\nls\n```\n~~~\n````\nEnd.", &[Code; 4].into_iter().chain([Sentence]).collect::<Vec<_>>());
+        check_kinds(
+            "````\n```sh\nls\n```\n~~~\n````\nEnd.",
+            &[Code; 4].into_iter().chain([Sentence]).collect::<Vec<_>>(),
+        );
         check_kinds("```inline``` code.\nGoes on.", &[Sentence, Sentence]);
         // The chunk begins inside a block ...
         check_kinds("let x;\n```\n\nProse. More.", &[Code, Sentence, Sentence]);

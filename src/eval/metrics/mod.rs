@@ -113,11 +113,9 @@ impl Measure {
     /// The rank down to which it looks; `None` for the whole ranking.
     pub fn cut_off(self) -> Option<usize> {
         match self {
-            Self::Ndcg(k)
-            | Self::Recall(k)
-            | Self::Precision(k)
-            | Self::Mrr(k)
-            | Self::Hit(k) => Some(k),
+            Self::Ndcg(k) | Self::Recall(k) | Self::Precision(k) | Self::Mrr(k) | Self::Hit(k) => {
+                Some(k)
+            }
             Self::Map => None,
         }
     }
