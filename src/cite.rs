@@ -3,7 +3,7 @@
 //! Only `[#n]` is a marker: `a[1]` in code is none. A marker of no source is taken out of the
 //! text and reported. A citation's quote is cut from the chunk's own bytes, never searched for.
 
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
     error::{Error, Result},
@@ -21,12 +21,15 @@ pub struct Cited {
     pub answer: Answer,
     /// Markers in the draft that no source has.
     pub unknown_markers: Vec<usize>,
+    /// Sentences of the draft that no citation supports.
+    pub unsupported: usize,
 }
 
 /// Resolves the markers of `draft` against the prompt's sources.
 ///
 /// An empty draft is a refusal; a draft none of whose citations carries its sentence is refused
-/// as not supported. `best` and `threshold` are reported with a refusal.
+/// as not supported. A passage quoted for several sentences is cited once, with the least support
+/// that it gives. `best` and `threshold` are reported with a refusal.
 pub fn cite(
     draft: Draft,
     prompt: &Prompt,
@@ -35,14 +38,17 @@ pub fn cite(
 ) -> Result<Cited> {
     let unknown = |reason| Answer::Unknown { reason, best, threshold };
     if draft.text.trim().is_empty() {
-        return Ok(Cited { answer: unknown(Reason::ReaderRefused), unknown_markers: Vec::new() });
+        let answer = unknown(Reason::ReaderRefused);
+        return Ok(Cited { answer, unknown_markers: Vec::new(), unsupported: 0 });
     }
     let mut unknown_markers = Vec::new();
     let mut citations: Vec<Citation> = Vec::new();
+    let mut uses: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut claims = Claims::default();
     let mut text = String::with_capacity(draft.text.len());
     let mut rest = 0;
-    let mut claim = 0; // where the sentence began that the next marker belongs to
     for (marker, span) in markers(&draft.text) {
+        claims.read(&draft.text[rest..span.start]);
         text.push_str(&draft.text[rest..span.start]);
         rest = span.end;
         let Some(source) = prompt.sources.iter().find(|source| source.marker == marker) else {
@@ -50,31 +56,71 @@ pub fn cite(
             text.truncate(text.trim_end().len());
             continue;
         };
-        text.push_str(&draft.text[span.clone()]);
-        let sentence = last_sentence(&draft.text[claim..span.start]);
-        if citations.iter().all(|citation| citation.marker != marker) {
-            let used = draft.used.iter().find(|(m, _)| *m == marker).map(|(_, span)| span.clone());
-            citations.push(citation(source, used, sentence, analyzer)?);
-        }
-        if !draft.text[span.end..].trim_start().starts_with("[#") {
-            claim = span.end; // adjacent markers share their sentence
+        text.push_str(&draft.text[span]);
+        let nth = uses.entry(marker).or_default();
+        let citation = citation(source, used(&draft, marker, *nth), claims.open, analyzer)?;
+        *nth += 1;
+        claims.supported |= citation.supported;
+        let same = |c: &&mut Citation| c.marker == marker && c.span == citation.span;
+        match citations.iter_mut().find(same) {
+            Some(before) => {
+                before.support = before.support.min(citation.support);
+                before.supported &= citation.supported;
+            }
+            None => citations.push(citation),
         }
     }
+    claims.read(&draft.text[rest..]);
     text.push_str(&draft.text[rest..]);
     let answer = match citations.iter().any(|citation| citation.supported) {
         true => Answer::Cited { text, value: draft.value, citations },
         false => unknown(Reason::NotSupported),
     };
-    Ok(Cited { answer, unknown_markers })
+    Ok(Cited { answer, unknown_markers, unsupported: claims.finish() })
 }
 
-/// Every `[#n]` of `text` with its bytes, in order.
+/// The sentences of a draft, read piece by piece between its markers.
+#[derive(Default)]
+struct Claims<'a> {
+    /// The sentence that the next marker belongs to.
+    open: &'a str,
+    /// Whether a citation supports it.
+    supported: bool,
+    /// Sentences before it that none supports.
+    unsupported: usize,
+}
+
+impl<'a> Claims<'a> {
+    /// Reads what stands before a marker, or after the last. The full stop after a marker and the
+    /// blank between two begin no sentence: the marker that follows belongs to the one before.
+    fn read(&mut self, piece: &'a str) {
+        let sentences = units(piece).into_iter().map(|unit| &piece[unit.span]);
+        for sentence in sentences.filter(|s| s.contains(char::is_alphanumeric)) {
+            self.unsupported += usize::from(!self.open.is_empty() && !self.supported);
+            (self.open, self.supported) = (sentence, false);
+        }
+    }
+
+    fn finish(mut self) -> usize {
+        self.unsupported += usize::from(!self.open.is_empty() && !self.supported);
+        self.unsupported
+    }
+}
+
+/// The bytes that the reader used for the `nth` place of a marker; of fewer the last.
+fn used(draft: &Draft, marker: usize, nth: usize) -> Option<Range<usize>> {
+    let spans = draft.used.iter().filter(|(m, _)| *m == marker).map(|(_, span)| span);
+    spans.take(nth + 1).last().cloned()
+}
+
+/// Every `[#n]` of `text` with its bytes, in order; `n` is nothing but digits.
 pub fn markers(text: &str) -> impl Iterator<Item = (usize, Range<usize>)> + '_ {
-    text.match_indices("[#").filter_map(|(start, open)| {
-        let digits = &text[start + open.len()..];
-        let end = digits.find(']')?;
-        let number = digits[..end].parse().ok()?;
-        Some((number, start..start + open.len() + end + 1))
+    text.match_indices("[#").filter_map(|(at, open)| {
+        let start = at + open.len();
+        let digits = text[start..].bytes().take_while(u8::is_ascii_digit).count();
+        let end = start + digits;
+        let number = text[end..].starts_with(']').then(|| text[start..end].parse().ok())??;
+        Some((number, at..end + 1))
     })
 }
 
@@ -88,10 +134,6 @@ pub fn strip_markers(text: &str) -> String {
     }
     stripped.push_str(&text[rest..]);
     stripped
-}
-
-fn last_sentence(text: &str) -> &str {
-    units(text).pop().map_or("", |unit| &text[unit.span])
 }
 
 fn citation(
@@ -121,7 +163,12 @@ fn citation(
         chunk: chunk.id,
         document: chunk.document.clone(),
         anchor: chunk.anchor(),
-        section: chunk.heading.clone(),
+        section: source
+            .evidence
+            .iter()
+            .find(|e| e.span == span)
+            .map_or(&chunk.heading, |e| &e.section)
+            .clone(),
         quote: quote.to_owned(),
         span,
         supported: support >= MIN_SUPPORT,

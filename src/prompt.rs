@@ -38,6 +38,14 @@ pub enum Template {
 }
 
 impl Template {
+    /// The template's name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tutor => "tutor",
+            Self::Snippets => "snippets",
+        }
+    }
+
     /// What a reader says that does not find the answer.
     pub fn refusal(self) -> &'static str {
         match self {

@@ -188,6 +188,6 @@ impl VerboseArgs {
 }
 
 /// A number as it was typed: 0.3, not the 0.30000001192092896 that its `f32` is as an `f64`.
-fn decimal(number: f32) -> Value {
+pub(super) fn decimal(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }

@@ -82,7 +82,7 @@ impl Demo {
         }
         let mut text = show_chain(&opened, &question, &outcome)?;
         if let Some((report, verdicts)) = &measured {
-            show_figures(&mut text, report, verdicts);
+            show_figures(&mut text, report, verdicts, opened.settings.top_k);
         }
         for line in failed {
             let _ = writeln!(text, "{line}");
@@ -111,7 +111,7 @@ impl Demo {
     }
 
     fn measure(&self, opened: &Opened, dataset: &Dataset) -> Result<(Report, Vec<Verdict>)> {
-        let measures = Measure::at(&[3, 5, 10]);
+        let measures = Measure::at(&[opened.settings.top_k, 5, 10]);
         let bar = progress(self.verbose.quiet, dataset.queries.len(), "questions");
         let measured = run::run(
             &opened.pipeline,
@@ -124,8 +124,8 @@ impl Demo {
         let heading = Heading {
             dataset: dataset.name.clone(),
             split: dataset.split.clone(),
-            condition: self.models.condition(),
-            queries_per_second: Some(measured.queries_per_second),
+            condition: opened.condition(Stage::Answer),
+            queries_per_second: measured.queries_per_second,
             seed: 0,
         };
         let report = Report::new(heading, &measured.records)?;
@@ -162,7 +162,7 @@ fn show_chain(opened: &Opened, question: &str, outcome: &Outcome) -> Result<Stri
 }
 
 /// Each bound's figure; then each stage by itself beside the chain up to it.
-fn show_figures(text: &mut String, report: &Report, verdicts: &[Verdict]) {
+fn show_figures(text: &mut String, report: &Report, verdicts: &[Verdict], top_k: usize) {
     let _ = writeln!(text, "\n{} {}, {} questions", report.dataset, report.split, report.n);
     for verdict in verdicts {
         let _ = writeln!(text, "  {verdict}");
@@ -179,13 +179,7 @@ fn show_figures(text: &mut String, report: &Report, verdicts: &[Verdict]) {
         let (a, b) = (figure(first), figure(second));
         let _ = writeln!(text, "  {stage:9} {first} {a}, {second} {b}");
     }
-    if let (Some(reached), Some(bound)) =
-        (report.metrics.get("answer_contains"), report.metrics.get("reranked_recall@3"))
-    {
-        let _ = writeln!(
-            text,
-            "  answered rightly {reached:.3} of all; the passages to read held {bound:.3} of the \
-             gold, which bounds it"
-        );
-    }
+    let held = format!("reranked_hit@{top_k}");
+    let (held_figure, answered) = (figure(&held), figure("answer_contains"));
+    let _ = writeln!(text, "  passages to read: {held} {held_figure}; answer_contains {answered}");
 }

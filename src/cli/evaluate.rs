@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{ArgGroup, CommandFactory, FromArgMatches, Parser};
 use serde_json::{Map, Value, json};
 
 use super::{ModelArgs, Opened, SourceArgs, VerboseArgs, open, progress};
@@ -17,7 +17,7 @@ use crate::{
         compare,
         dataset::{Dataset, beir, grammar::QuestionSet},
         gate,
-        metrics::Measure,
+        metrics::{self, Measure},
         report::{self, Heading, PerQuery, Report},
         run::{self, Stage},
         trec,
@@ -38,6 +38,7 @@ Exit codes: 0 done, 1 failed or a figure under its bound, 2 usage.";
 /// Measures retrieval and answers on questions whose answers are known
 #[derive(Debug, Clone, Parser)]
 #[command(name = "evaluate", version, after_help = EXAMPLES, args_override_self = true)]
+#[command(group = ArgGroup::new("side by side").args(["sweep", "by_class"]))]
 pub struct Evaluate {
     /// A BEIR folder (corpus.jsonl, queries.jsonl, qrels/) [default: the grammar set]
     #[arg(long, env = "MINIRAG_DATASET", value_name = "DIR")]
@@ -56,7 +57,7 @@ pub struct Evaluate {
     #[arg(long, value_name = "K,K", value_delimiter = ',', value_parser = cut_off)]
     k: Vec<usize>,
     /// Write the ranking of every question as a TREC run
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["sweep", "gate"])]
     run: Option<PathBuf>,
     /// Score a TREC run instead of searching
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "sweep", "gate", "stage"])]
@@ -77,7 +78,8 @@ pub struct Evaluate {
     #[arg(long, conflicts_with_all = ["sweep", "gate", "json"])]
     by_class: bool,
     /// Show only these metrics in the table of --sweep or --by-class
-    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', value_parser = metric)]
+    #[arg(requires = "side by side")]
     metrics: Vec<String>,
     /// Write the grammar set as a BEIR folder and stop
     #[arg(long, value_name = "DIR", conflicts_with = "dataset")]
@@ -192,7 +194,12 @@ impl Evaluate {
             // The set is this command's own; the rest of the condition are options of it.
             let settings = gate.condition.iter().filter(|(name, _)| *name != "dataset");
             let options: Vec<_> = settings.map(|(name, v)| (name.clone(), text(v))).collect();
-            let report = self.with(arguments, &options)?.measure()?.report;
+            let mut command = self.with(arguments, &options)?;
+            command.k.extend(gate.cut_offs());
+            let mut report = command.measure()?.report;
+            // `chunker = "markdown"` has been run as such, whatever the fingerprint calls it.
+            let set = options.into_iter().map(|(name, value)| (name, value.into()));
+            report.condition.extend(set);
             for verdict in gate::check(&gate, &report) {
                 lines.push_str(&format!("{verdict}\n"));
                 verdicts.push(verdict);
@@ -241,8 +248,8 @@ impl Evaluate {
         let heading = Heading {
             dataset: dataset.name.clone(),
             split: dataset.split.clone(),
-            condition: self.condition(&opened, stage),
-            queries_per_second: Some(measured.queries_per_second),
+            condition: opened.condition(stage),
+            queries_per_second: measured.queries_per_second,
             seed: self.seed,
         };
         let report = Report::new(heading, &measured.records)?;
@@ -271,15 +278,6 @@ impl Evaluate {
         Ok((open(&source, &self.models)?, dataset))
     }
 
-    fn condition(&self, opened: &Opened, stage: Stage) -> Map<String, Value> {
-        let mut condition = self.models.condition();
-        let mut set = |name: &str, value: Value| condition.insert(name.to_owned(), value);
-        set("embedder", opened.pipeline.embedder.fingerprint().into());
-        set("chunker", (&*opened.chunker).into());
-        set("stage", super::value_name(&stage).into());
-        condition
-    }
-
     fn score_run(&self, path: &Path) -> Result<Condition> {
         let mut dataset = match &self.dataset {
             Some(dir) => beir::load(dir, &self.split)?,
@@ -302,6 +300,11 @@ impl Evaluate {
 
 fn cut_off(text: &str) -> std::result::Result<usize, String> {
     text.parse().ok().filter(|k| *k > 0).ok_or_else(|| "a whole number from 1".to_owned())
+}
+
+fn metric(name: &str) -> std::result::Result<String, String> {
+    let known = metrics::position(name).is_some();
+    known.then(|| name.to_owned()).ok_or_else(|| "no metric has this name".to_owned())
 }
 
 /// As far as the set's labels allow.

@@ -2,14 +2,15 @@
 
 use std::{path::Path, sync::Arc};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::{ModelArgs, SourceArgs};
+use super::{ModelArgs, SourceArgs, args::decimal, value_name};
 use crate::{
     corpus::{self, Corpus},
     embed::{Embedder, HashingEmbedder},
     error::{Error, Result},
-    index::{Index, Origin, Tools},
+    eval::run::Stage,
+    index::{Index, Manifest, Origin, Tools},
     lexical::{Bm25Settings, LexicalIndex},
     pipeline::{Pipeline, Settings},
     prompt::Template,
@@ -49,21 +50,13 @@ pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
         None => build_index(source, embedder.as_ref())?,
     };
     let chunker = index.manifest.chunker.clone();
-    let fingerprint = json!({
-        "corpus": index.manifest.corpus_hash,
-        "chunker": chunker,
-        "tokenizer": index.manifest.tokenizer,
-        "embedder": index.manifest.embedder,
-        "analyzer": index.manifest.analyzer,
-        "reranker": models.reranker,
-        "reader": models.reader,
-    });
     let template = match corpus::is_default(&index.documents) {
         true => Template::Tutor,
         false => Template::Snippets,
     };
     let settings = Settings { template, ..models.settings() };
     settings.check()?;
+    let fingerprint = fingerprint(&index.manifest, models, template);
     let vectors = embedder.fit(index.vectors)?;
     let lexical = Arc::new(index.lexical);
     let overlap = Overlap { analyzer: lexical.analyzer(), stats: lexical.clone() };
@@ -79,8 +72,36 @@ pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
         analyzer: overlap.analyzer,
         evidence: Arc::new(overlap),
     };
-    let fingerprint = fingerprint.as_object().cloned().unwrap_or_default();
     Ok(Opened { pipeline, settings, chunker, fingerprint, skipped })
+}
+
+/// What an answer depends on: the index, the parts and the numbers.
+fn fingerprint(manifest: &Manifest, models: &ModelArgs, template: Template) -> Map<String, Value> {
+    let mut fingerprint = models.condition();
+    let mut set = |name: &str, value: Value| fingerprint.insert(name.to_owned(), value);
+    set("corpus", manifest.corpus_hash.as_str().into());
+    set("chunker", manifest.chunker.as_str().into());
+    set("tokenizer", manifest.tokenizer.as_str().into());
+    set("embedder", manifest.embedder.as_str().into());
+    set("analyzer", manifest.analyzer.as_str().into());
+    set("bm25-k1", decimal(manifest.k1));
+    set("bm25-b", decimal(manifest.b));
+    set("template", template.name().into());
+    fingerprint
+}
+
+impl Opened {
+    /// What a run measures, as reports and gates name it: the fingerprint, the corpus by the first
+    /// digits of its hash, and how far down the chain the run goes.
+    pub(super) fn condition(&self, stage: Stage) -> Map<String, Value> {
+        const DIGITS: usize = 12;
+        let mut condition = self.fingerprint.clone();
+        if let Some(Value::String(hash)) = condition.get_mut("corpus") {
+            *hash = hash.chars().take(DIGITS).collect();
+        }
+        condition.insert("stage".to_owned(), value_name(&stage).into());
+        condition
+    }
 }
 
 /// The tokenizer that counts a chunk's tokens.

@@ -139,8 +139,12 @@ impl Opened {
                     let _ = writeln!(text, "read ({reader}), {took:.2} ms\n  {}", draft.text);
                 }
                 Step::Cite(cited) => {
-                    let unknown = &cited.unknown_markers;
-                    let _ = writeln!(text, "cite, {took:.2} ms, unknown markers {unknown:?}");
+                    let (unknown, unsupported) = (&cited.unknown_markers, cited.unsupported);
+                    let _ = writeln!(
+                        text,
+                        "cite, {took:.2} ms, unknown markers {unknown:?}, unsupported sentences \
+                         {unsupported}"
+                    );
                 }
             }
         }
@@ -191,7 +195,10 @@ impl Opened {
             Step::Threshold(best, threshold) => json!({"best": best, "threshold": threshold}),
             Step::Prompt(prompt) => json!({"prompt": prompt.text, "dropped": prompt.dropped}),
             Step::Read(draft) => json!({"draft": draft.text, "value": draft.value}),
-            Step::Cite(cited) => json!({"unknown_markers": cited.unknown_markers}),
+            Step::Cite(cited) => json!({
+                "unknown_markers": cited.unknown_markers,
+                "unsupported": cited.unsupported,
+            }),
         }
     }
 

@@ -4,7 +4,8 @@
 use std::{collections::HashMap, path::Path};
 
 use rayon::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
+use serde_json::Value;
 
 use super::{Corpus, Kind};
 use crate::{
@@ -14,21 +15,22 @@ use crate::{
 
 #[derive(Deserialize)]
 struct Line {
-    #[serde(rename = "_id")]
-    id: Id,
+    #[serde(rename = "_id", deserialize_with = "id")]
+    id: String,
     #[serde(default)]
     title: Option<String>,
     text: String,
     #[serde(default)]
-    metadata: Option<serde_json::Map<String, serde_json::Value>>,
+    metadata: Option<serde_json::Map<String, Value>>,
 }
 
-/// Some sets number their documents.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Id {
-    Name(String),
-    Number(u64),
+/// An `_id` as a text; some sets number their documents and queries.
+pub(crate) fn id<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<String, D::Error> {
+    match Value::deserialize(from)? {
+        Value::String(id) => Ok(id),
+        Value::Number(id) if id.is_u64() => Ok(id.to_string()),
+        other => Err(D::Error::custom(format!("the _id is {other}: expected a text or a number"))),
+    }
 }
 
 /// The documents of the file at `path`.
@@ -63,10 +65,7 @@ fn parse(path: &Path, number: usize, line: &[u8]) -> Result<Document> {
     let expected = "expected {\"_id\": ..., \"title\": ..., \"text\": ...}";
     let line: Line = serde_json::from_slice(line)
         .map_err(|error| at_line(path, number, format!("{error}; {expected}")))?;
-    let id = match line.id {
-        Id::Name(id) => id,
-        Id::Number(id) => id.to_string(),
-    };
+    let id = line.id;
     if id.is_empty() {
         return Err(at_line(path, number, "the _id is empty".into()));
     }
@@ -75,11 +74,11 @@ fn parse(path: &Path, number: usize, line: &[u8]) -> Result<Document> {
         .into_iter()
         .flatten()
         .map(|(key, value)| match value {
-            serde_json::Value::String(value) => (key, value),
+            Value::String(value) => (key, value),
             value => (key, value.to_string()),
         })
         .collect();
-    metadata.insert("format".into(), "text".into());
+    metadata.entry("format".into()).or_insert_with(|| "text".into());
     let title = line.title.unwrap_or_default().into();
     Ok(Document { id: id.as_str().into(), title, text: line.text, metadata })
 }

@@ -6,7 +6,7 @@
 //! followed, so there are no loops and no way out of the folder. The order is that of the ids,
 //! whatever the file system's is.
 
-mod beir;
+pub(crate) mod beir;
 mod decode;
 mod format;
 mod markdown;

@@ -169,6 +169,14 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Gate>> {
     Ok(gates)
 }
 
+impl Gate {
+    /// The cut-offs of the retrieval measures that it bounds.
+    pub fn cut_offs(&self) -> impl Iterator<Item = usize> + '_ {
+        let position = |bound: &Bound| metrics::position(&bound.metric)?.1?.cut_off();
+        self.bounds.iter().filter_map(position)
+    }
+}
+
 /// Holds a report against a gate, one verdict a bound.
 pub fn check(gate: &Gate, report: &Report) -> Vec<Verdict> {
     let mismatch = condition_mismatch(gate, report);
@@ -222,7 +230,17 @@ fn figure(bound: &Bound, report: &Report) -> Result<f64, String> {
     };
     match figures.get(name) {
         Some(value) => Ok(*value),
-        None if metrics::position(name).is_none() => Err(format!("no metric is called `{name}`")),
-        None => Err("the report does not have it: it applied to no question".to_owned()),
+        None => Err(match metrics::position(name) {
+            None => format!("no metric is called `{name}`"),
+            Some((group, Some(_))) if figures.keys().any(|name| measures(name, group)) => {
+                "not measured (see --k)".to_owned()
+            }
+            Some(_) => "the report does not have it: it applied to no question".to_owned(),
+        }),
     }
+}
+
+/// True if `name` is a retrieval measure of that group: of another cut-off or family, then.
+fn measures(name: &str, group: usize) -> bool {
+    metrics::position(name).is_some_and(|(of, measure)| of == group && measure.is_some())
 }

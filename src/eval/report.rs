@@ -36,12 +36,10 @@ pub struct PerQuery {
     pub answerable: Option<bool>,
     /// Whether the system refused, where it was asked to answer.
     pub refused: Option<bool>,
-    /// What the threshold was held against; higher means surer.
+    /// What the threshold was held against, higher meaning surer; `None` where nothing was found.
     pub score: Option<f64>,
     /// The final answer.
     pub answer: Option<String>,
-    /// The stage at which the gold passage was lost.
-    pub lost_at: Option<String>,
 }
 
 /// What a report is about.
@@ -53,7 +51,7 @@ pub struct Heading {
     pub split: String,
     /// The settings that were measured.
     pub condition: Map<String, Value>,
-    /// Questions answered in a second of wall time, where that was measured.
+    /// Questions in a second of the pipeline's time, where that was measured.
     pub queries_per_second: Option<f64>,
     /// Feeds the bootstrap.
     pub seed: u64,
@@ -80,12 +78,9 @@ pub struct Report {
     pub slices: BTreeMap<String, BTreeMap<String, Slice>>,
     /// Percentiles by stage.
     pub latency_ms: BTreeMap<String, Latency>,
-    /// Questions answered in a second of wall time.
+    /// Questions in a second of the pipeline's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queries_per_second: Option<f64>,
-    /// Questions whose gold passage was lost, by stage.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub attribution: BTreeMap<String, usize>,
 }
 
 /// The figures of a part of the questions.

@@ -2,10 +2,13 @@
 //!
 //! Each question goes through the very calls that `answer` makes; what is measured is read from
 //! its trace. Retrieval figures are of the fused ranking; those of the reranked one stand beside
-//! them with `reranked_` before their names. Where the set has gold spans, a hit is a chunk that
+//! them with `reranked_` before their names, with what was not reranked below what was. Where the set has gold spans, a hit is a chunk that
 //! overlaps one, and figures by document stand beside with `doc_` before their names.
 
-use std::{collections::BTreeMap, ops::Range, time::Instant};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    ops::Range,
+};
 
 use crate::{
     error::Result,
@@ -16,7 +19,7 @@ use crate::{
         trec::{self, Run},
     },
     pipeline::{Outcome, Pipeline, Settings, Step, Trace},
-    types::{Answer, DocumentId, Hit, Ranking},
+    types::{Answer, Chunk, ChunkId, DocumentId, Hit, Ranking, Row},
 };
 
 /// How far down the chain a run goes.
@@ -37,8 +40,8 @@ pub struct Measured {
     pub records: Vec<PerQuery>,
     /// The last ranking of each question, by document.
     pub run: Run,
-    /// Questions in a second of wall time.
-    pub queries_per_second: f64,
+    /// Questions in a second of the pipeline's time, grading left out; `None` without questions.
+    pub queries_per_second: Option<f64>,
 }
 
 /// Asks every question of `dataset`, one after the other, calling `on_question` after each.
@@ -51,16 +54,17 @@ pub fn run(
 ) -> Result<Measured> {
     let mut records = Vec::with_capacity(dataset.queries.len());
     let mut run = Run::new();
-    let start = Instant::now();
+    let by_id: HashMap<ChunkId, &Chunk> = pipeline.chunks.iter().map(|c| (c.id, c)).collect();
     for question in &dataset.queries {
         let asked = ask(pipeline, settings, question, stage)?;
-        let grader = Grader { pipeline, dataset, question, measures };
+        let grader = Grader { pipeline, by_id: &by_id, dataset, question, measures };
         records.push(grader.record(&asked)?);
         let last = asked.reranked.as_ref().unwrap_or(&asked.fused);
         run.insert(question.id.clone(), grader.documents(last.hits())?);
         on_question();
     }
-    let queries_per_second = records.len() as f64 / start.elapsed().as_secs_f64();
+    let total: f64 = records.iter().filter_map(|record| record.latency_ms.get("total")).sum();
+    let queries_per_second = (total > 0.0).then(|| records.len() as f64 * 1e3 / total);
     Ok(Measured { records, run, queries_per_second })
 }
 
@@ -86,21 +90,40 @@ fn ask(
             _ => None,
         });
         let fused = fused.unwrap_or_else(|| outcome.ranking.clone());
-        let reranked = Some(outcome.ranking.clone());
+        let reranked = Some(extended(&outcome.ranking, &fused)?);
         return Ok(Asked { fused, reranked, outcome: Some(outcome), trace });
     }
     let mut trace = Trace::default();
     let fused = pipeline.retrieve(&question.text, settings, &mut trace)?;
     let reranked = match stage {
         Stage::Retrieval => None,
-        _ => Some(pipeline.rerank(&question.text, &fused, settings, &mut trace)?),
+        _ => {
+            let reranked = pipeline.rerank(&question.text, &fused, settings, &mut trace)?;
+            Some(extended(&reranked, &fused)?)
+        }
     };
     Ok(Asked { fused, reranked, outcome: None, trace })
+}
+
+/// `reranked` with the rest of `fused` below it in its order: a candidate pool of 30 must not cut
+/// recall at 100. The scores of the rest only keep that order.
+fn extended(reranked: &Ranking, fused: &Ranking) -> Result<Ranking> {
+    let held: HashSet<Row> = reranked.hits().iter().map(|hit| hit.row).collect();
+    let rest = fused.hits().iter().filter(|hit| !held.contains(&hit.row));
+    let mut below = reranked.hits().last().map_or(0.0, |hit| hit.score);
+    let rest = rest.map(|hit| {
+        below -= 1.0;
+        Hit { row: hit.row, score: below }
+    });
+    let hits: Vec<(Hit, usize)> = reranked.hits().iter().copied().chain(rest).zip(0..).collect();
+    let depth = hits.len();
+    Ranking::with_ties(reranked.scale(), hits, depth)
 }
 
 /// Scores one question.
 struct Grader<'a> {
     pipeline: &'a Pipeline,
+    by_id: &'a HashMap<ChunkId, &'a Chunk>,
     dataset: &'a Dataset,
     question: &'a Question,
     measures: &'a [Measure],
@@ -126,7 +149,7 @@ impl Grader<'_> {
         if let Some(outcome) = &asked.outcome {
             self.grade_answer(outcome, &mut metrics);
             record.refused = Some(matches!(outcome.answer, Answer::Unknown { .. }));
-            record.score = Some(outcome.ranking.best().map_or(0.0, f64::from));
+            record.score = outcome.ranking.best().map(f64::from);
             record.answer = match &outcome.answer {
                 Answer::Cited { text, .. } => Some(text.clone()),
                 Answer::Unknown { .. } => None,
@@ -184,15 +207,13 @@ impl Grader<'_> {
                     add(name, Some(0.0));
                 }
             }
+            if answerable {
+                add("citation_recall", metrics::citation_recall(&[], &question.gold));
+            }
             return;
         };
-        let chunks: Vec<String> = citations
-            .iter()
-            .filter_map(|citation| {
-                let chunk = self.pipeline.chunks.iter().find(|chunk| chunk.id == citation.chunk)?;
-                Some(chunk.index_text())
-            })
-            .collect();
+        let chunks = citations.iter().filter_map(|citation| self.by_id.get(&citation.chunk));
+        let chunks: Vec<String> = chunks.map(|chunk| chunk.index_text()).collect();
         let passages: Vec<&str> = chunks.iter().map(String::as_str).collect();
         let faithful = metrics::faithfulness(&outcome.answer, &passages);
         add("faithfulness", faithful.map(|f| f.share()));

@@ -26,12 +26,6 @@ pub struct Estimate {
 /// A figure of a sample, given how often each item was drawn; `None` where it has no value.
 pub type Statistic<'a> = Box<dyn Fn(&[u32]) -> Option<f64> + Sync + 'a>;
 
-/// The mean of `values` with its 95% interval; `None` without values.
-pub fn mean(values: &[f64], seed: u64) -> Option<Estimate> {
-    let mean: Statistic<'_> = Box::new(|weights| weighted_mean(values, weights));
-    bootstrap(values.len(), seed, &[mean]).pop()?
-}
-
 /// The mean of `values`, each counted as often as it was drawn.
 pub(super) fn weighted_mean(values: &[f64], weights: &[u32]) -> Option<f64> {
     let sum: f64 = values.iter().zip(weights).map(|(x, w)| x * f64::from(*w)).sum();
@@ -114,6 +108,11 @@ pub fn randomisation_test(differences: &[f64], seed: u64) -> Option<PairedTest> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn mean(values: &[f64], seed: u64) -> Option<Estimate> {
+        let mean: Statistic<'_> = Box::new(|weights| weighted_mean(values, weights));
+        bootstrap(values.len(), seed, &[mean]).pop()?
+    }
 
     #[test]
     fn percentiles_interpolate() {

@@ -3,6 +3,10 @@
 //! Works on markdown and on plain text alike: a blank line, a heading, a list item, a table row
 //! and a code line begin a unit of their own; inside a paragraph a unit ends after a full stop,
 //! question or exclamation mark (also the full-width ones) that an abbreviation does not explain.
+//!
+//! A chunk may begin inside a code block, whose opening fence it then lacks. It is taken to where
+//! its fences are odd in number and the first names no language and follows a line that is not
+//! blank: an opening fence has a blank line before it, or a partner.
 
 use std::ops::Range;
 
@@ -33,6 +37,7 @@ pub struct Unit {
 }
 
 /// Abbreviations that a full stop does not end a sentence after.
+/// "no" only before a number: "He said no. She left."
 const ABBREVIATIONS: [&str; 27] = [
     "a.m", "al", "approx", "ca", "cf", "dr", "e.g", "eq", "etc", "fig", "i.e", "inc", "jr", "mr",
     "mrs", "ms", "no", "p.m", "pp", "prof", "sb", "sen", "sr", "st", "sth", "u.s", "vs",
@@ -42,23 +47,21 @@ const ABBREVIATIONS: [&str; 27] = [
 pub fn units(text: &str) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut paragraph: Option<Range<usize>> = None;
-    let mut fence: Option<&str> = None;
+    let mut open = open_at_start(text);
     let mut lines = lines(text).peekable();
     while let Some(line) = lines.next() {
         let content = &text[line.clone()];
-        let marker = ["```", "~~~"].into_iter().find(|mark| content.starts_with(mark));
-        let is_rule = is_table_rule(content);
-        let kind = match (fence, marker) {
-            (None, Some(mark)) => {
-                fence = Some(mark);
+        let kind = match (open, fence(content)) {
+            (None, Some(opening)) => {
+                open = Some(opening);
                 None
             }
-            (Some(open), Some(mark)) if open == mark => {
-                fence = None;
+            (Some(opening), Some(closing)) if closing.closes(opening) => {
+                open = None;
                 None
             }
             (Some(_), _) => Some(UnitKind::Code),
-            _ if content.is_empty() || is_rule => None,
+            _ if content.is_empty() || is_table_rule(content) => None,
             _ if is_heading(content) => Some(UnitKind::Heading),
             _ if content.starts_with('|') => {
                 let header = lines.peek().is_some_and(|next| is_table_rule(&text[next.clone()]));
@@ -96,6 +99,46 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
         start += line.len();
         range
     })
+}
+
+/// A line that opens or closes a block of code.
+#[derive(Clone, Copy)]
+struct Fence {
+    mark: u8,
+    length: usize,
+    /// Nothing follows the marks.
+    bare: bool,
+}
+
+impl Fence {
+    fn closes(self, opening: Self) -> bool {
+        self.bare && self.mark == opening.mark && self.length >= opening.length
+    }
+}
+
+fn fence(line: &str) -> Option<Fence> {
+    let mark = line.bytes().next().filter(|mark| matches!(mark, b'`' | b'~'))?;
+    let length = line.bytes().take_while(|b| *b == mark).count();
+    let info = &line[length..];
+    // "```x```" is code inside a paragraph.
+    let inline = mark == b'`' && info.contains('`');
+    (length >= 3 && !inline).then(|| Fence { mark, length, bare: info.trim().is_empty() })
+}
+
+/// The fence that is open where `text` begins, by the rule in the module's head.
+fn open_at_start(text: &str) -> Option<Fence> {
+    let mut first = None;
+    let (mut fences, mut after_blank) = (0, true);
+    for line in lines(text) {
+        let content = &text[line];
+        if let Some(fence) = fence(content) {
+            fences += 1;
+            first = first.or(Some((fence, after_blank)));
+        }
+        after_blank = content.is_empty();
+    }
+    let (fence, after_blank) = first?;
+    (fences % 2 == 1 && fence.bare && !after_blank).then_some(fence)
 }
 
 fn is_heading(line: &str) -> bool {
@@ -148,7 +191,9 @@ fn flush(text: &str, paragraph: &mut Option<Range<usize>>, units: &mut Vec<Unit>
         let goes_on = rest.trim_start().starts_with(|next: char| next.is_lowercase());
         let blank_follows = rest.starts_with(char::is_whitespace);
         if full_width
-            || blank_follows && !goes_on && !(c == '.' && ends_abbreviated(&text[start..end]))
+            || blank_follows
+                && !goes_on
+                && !(c == '.' && ends_abbreviated(&text[start..end], rest.trim_start()))
         {
             push_sentence(text, start..end, units);
             start = end;
@@ -157,12 +202,16 @@ fn flush(text: &str, paragraph: &mut Option<Range<usize>>, units: &mut Vec<Unit>
     push_sentence(text, start..range.end, units);
 }
 
-/// True if the full stop that ends `sentence` belongs to an abbreviation or an initial.
-fn ends_abbreviated(sentence: &str) -> bool {
+/// True if the full stop that ends `sentence`, before `rest`, belongs to an abbreviation or an
+/// initial.
+fn ends_abbreviated(sentence: &str, rest: &str) -> bool {
     let Some(before) = sentence.strip_suffix('.') else { return false };
     let word = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '.')).next().unwrap_or("");
     let initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase) && word != "I";
-    initial || ABBREVIATIONS.binary_search(&word.to_lowercase().as_str()).is_ok()
+    let word = word.to_lowercase();
+    let number_follows = rest.starts_with(|c: char| c.is_ascii_digit());
+    initial
+        || ABBREVIATIONS.binary_search(&word.as_str()).is_ok() && (word != "no" || number_follows)
 }
 
 fn push_sentence(text: &str, range: Range<usize>, units: &mut Vec<Unit>) {
@@ -179,7 +228,17 @@ pub fn table_cells(row: &str) -> Vec<String> {
     let row = row.trim();
     let row = row.strip_prefix('|').unwrap_or(row);
     let row = row.strip_suffix('|').unwrap_or(row);
-    row.replace("\\|", "\u{1}").split('|').map(|cell| plain(&cell.replace('\u{1}', "|"))).collect()
+    let mut cells = vec![String::new()];
+    let mut chars = row.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (c, cells.last_mut()) {
+            ('\\', Some(cell)) if chars.peek() == Some(&'|') => cell.extend(chars.next()),
+            ('|', _) => cells.push(String::new()),
+            (c, Some(cell)) => cell.push(c),
+            _ => {}
+        }
+    }
+    cells.iter().map(|cell| plain(cell)).collect()
 }
 
 /// A table row as a sentence, its first cell in front and the others named by their headers:
@@ -296,8 +355,38 @@ mod tests {
     }
 
     #[test]
+    fn no_is_an_abbreviation_only_before_a_number() {
+        check("She said no. He left.", &["She said no.", "He left."]);
+        check("See No. 7 there.", &["See No. 7 there."]);
+    }
+
+    #[track_caller]
+    fn check_kinds(text: &str, expected: &[UnitKind]) {
+        let got: Vec<UnitKind> = units(text).iter().map(|unit| unit.kind).collect();
+        assert_eq!(expected, got, "{text}");
+    }
+
+    #[test]
+    fn fences_are_paired() {
+        use UnitKind::{Code, Sentence};
+        check_kinds(
+            "````\n```sh\nls\n```\n~~~\n````\nEnd.",
+            &[Code; 4].into_iter().chain([Sentence]).collect::<Vec<_>>(),
+        );
+        check_kinds("```inline``` code.\nGoes on.", &[Sentence, Sentence]);
+        // The chunk begins inside a block ...
+        check_kinds("let x;\n```\n\nProse. More.", &[Code, Sentence, Sentence]);
+        check_kinds("let x;\n```\nProse.\n\n```sh\nls\n```\n", &[Code, Sentence, Code]);
+        // ... or ends in one.
+        check_kinds("Prose.\n\n```\nlet x;", &[Sentence, Code]);
+        check_kinds("Prose.\n```sh\nls", &[Sentence, Code]);
+        check_kinds("```\nls", &[Code]);
+    }
+
+    #[test]
     fn table_rows_are_spelt_out_with_their_headers() {
-        let text = "Verbs:\n\n| Base | Past | Note |\n|---|---|---|\n| **eat** | ate | |\n| go | went | no -ed |\n\nEnd.";
+        let text = "Verbs:\n\n| Base | Past | Note |\n|---|---|---|\n| **eat** | ate | |\n\
+                    | go | went | no -ed |\n\nEnd.";
         assert_eq!(
             spell_tables(text, ""),
             "Verbs:\n\n- eat — Past: ate\n- go — Past: went; Note: no -ed\n\n\nEnd."

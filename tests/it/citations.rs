@@ -1,7 +1,9 @@
 //! Markers to citations: every one resolves to the bytes it stands for, or is taken out.
 
+use std::ops::Range;
+
 use minirag::{
-    cite::{cite, markers, strip_markers},
+    cite::{Cited, cite, markers, strip_markers},
     prompt,
     text::Analyzer,
     types::{Answer, Chunk, ChunkId, DocumentId, Draft, Prompt, Reason, Source},
@@ -31,6 +33,11 @@ fn source(marker: usize, name: &str) -> Source {
 }
 
 fn resolve(draft: &str) -> (Answer, Vec<usize>) {
+    let cited = resolve_used(draft, &[]);
+    (cited.answer, cited.unknown_markers)
+}
+
+fn resolve_used(draft: &str, used: &[(usize, Range<usize>)]) -> Cited {
     let prompt = Prompt {
         question: "?".into(),
         // Best last: markers are names, not places.
@@ -39,9 +46,8 @@ fn resolve(draft: &str) -> (Answer, Vec<usize>) {
         dropped: Vec::new(),
         dropped_tokens: 0,
     };
-    let draft = Draft { text: draft.into(), ..Draft::default() };
-    let cited = cite(draft, &prompt, Analyzer::default(), (Some(0.9), Some(0.5))).unwrap();
-    (cited.answer, cited.unknown_markers)
+    let draft = Draft { text: draft.into(), value: None, used: used.to_vec() };
+    cite(draft, &prompt, Analyzer::default(), (Some(0.9), Some(0.5))).unwrap()
 }
 
 fn cited_documents(answer: &Answer) -> Vec<(usize, String)> {
@@ -79,7 +85,51 @@ fn only_the_marker_form_is_a_citation() {
     let (answer, unknown) = resolve("In a[1], [1] and [#x] the past simple of eat is ate [#2].");
     assert!(unknown.is_empty());
     assert_eq!(cited_documents(&answer), [(2, "b.md".to_owned())]);
-    assert_eq!(markers("a[1] [#] [#1 [#-1] [#99999999999999999999]").count(), 0);
+    let none = "a[1] [#] [#1 [#-1] [#+1] [# 1] [#99999999999999999999]";
+    assert_eq!(markers(none).count(), 0);
+    assert_eq!(markers(&"[#1".repeat(200_000)).count(), 0);
+}
+
+#[test]
+fn a_repeated_citation_has_the_least_support_it_gives() {
+    let cited = resolve_used("The past simple of eat is ate [#1]. Bananas glow [#1].", &[]);
+    assert_eq!(cited.unsupported, 1);
+    assert_eq!(
+        cited.answer,
+        Answer::Unknown { reason: Reason::NotSupported, best: Some(0.9), threshold: Some(0.5) }
+    );
+    let cited = resolve_used("The past simple of eat is ate [#1][#2]. Bananas glow [#1].", &[]);
+    let Answer::Cited { citations, .. } = cited.answer else { panic!("refused") };
+    let support: Vec<(usize, bool)> = citations.iter().map(|c| (c.marker, c.supported)).collect();
+    assert_eq!(support, [(1, false), (2, true)]);
+}
+
+#[test]
+fn each_place_of_a_marker_quotes_what_the_reader_used_there() {
+    let second = TEXT.find("The participle").unwrap();
+    let used = [(1, 7..second - 1), (1, second..TEXT.len() - 1)];
+    let draft = "The past simple of eat is ate [#1]. The participle is eaten [#1].";
+    let cited = resolve_used(draft, &used);
+    let Answer::Cited { citations, .. } = cited.answer else { panic!("refused") };
+    let quotes: Vec<&str> = citations.iter().map(|c| c.quote.as_str()).collect();
+    assert_eq!(quotes, ["The past simple of eat is ate.", "The participle is eaten."]);
+    assert!(citations.iter().all(|c| c.supported && c.marker == 1));
+    assert_eq!(cited.unsupported, 0);
+}
+
+#[test]
+fn sentences_without_a_supported_citation_are_counted() {
+    let ate = "The past simple of eat is ate [#1].";
+    for (more, unsupported) in [
+        ("", 0),
+        (" Bananas glow.", 1),
+        (" Bananas glow. Apples sing [#2]. The end", 3),
+        (" [#2]", 0),
+        (" Bananas glow [#9].", 1),
+        (" Apples sing [#1] The past simple is ate. [#1]", 1),
+    ] {
+        assert_eq!(resolve_used(&format!("{ate}{more}"), &[]).unsupported, unsupported, "{more}");
+    }
 }
 
 #[test]

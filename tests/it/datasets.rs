@@ -65,6 +65,22 @@ fn a_beir_folder_is_read_by_split() {
     assert_eq!((dev.queries.len(), dev.qrels.len()), (1, 1));
 }
 
+#[test]
+fn queries_may_be_numbered() {
+    let dir = folder(&[
+        ("queries.jsonl", "{\"_id\": 7, \"text\": \"seven\"}\n"),
+        ("answers.jsonl", "{\"_id\": 7, \"answers\": [\"a\"]}\n"),
+        ("qrels/test.tsv", "7\td\t1\n"),
+    ]);
+    let test = beir::load(dir.path(), "test").unwrap();
+    assert_eq!((test.queries[0].id.as_str(), test.queries[0].answers.len()), ("7", 1));
+    check_error(
+        "queries.jsonl",
+        "{\"_id\": [1], \"text\": \"\"}",
+        "queries.jsonl:1: the _id is [1]",
+    );
+}
+
 #[track_caller]
 fn check_error(name: &str, content: &str, expected: &str) {
     let mut files = vec![("queries.jsonl", QUERIES), ("qrels/test.tsv", TEST)];

@@ -117,6 +117,7 @@ fn two_runs_are_compared_on_the_questions_they_share() {
     // Five changes of one sign: 2 of the 32 flips are as far from 0.
     assert!((differences[0].test.p_value - 0.0625).abs() < 0.01);
     assert!(compare::table(&differences).contains("+0.250"));
+    assert!(compare::table(&differences).contains("p < 0.05, uncorrected"));
     let other = [PerQuery { id: "x".into(), ..PerQuery::default() }];
     assert!(compare::compare(&before, &other, 0).is_err());
 }
@@ -202,6 +203,10 @@ fn a_faulty_report_fails_and_says_where() {
 fn what_cannot_be_evaluated_fails() {
     let unknown = GATES.replace("\"f1\"", "\"f_1\"");
     assert!(failures(&unknown, &good())[0].ends_with("no metric is called `f_1`"));
+    let deeper = GATES.replace("mrr@10", "mrr@20");
+    assert!(failures(&deeper, &good())[0].ends_with("not measured (see --k)"));
+    let gates = parse(&deeper).unwrap();
+    assert_eq!(gates[0].cut_offs().collect::<Vec<_>>(), [5, 5, 20]);
     let other = GATES.replace("top-k = 3", "top-k = 5");
     let failed = failures(&other, &good());
     assert_eq!(failed.len(), 4);

@@ -16,12 +16,14 @@ use serde_json::Value;
 
 use super::{Dataset, Meta, Qrels, Question, folder_name, qrels, spans};
 use crate::{
+    corpus::beir::id,
     error::{Error, Result},
     eval::files,
 };
 
 #[derive(Deserialize)]
 struct QueryLine {
+    #[serde(deserialize_with = "id")]
     _id: String,
     text: String,
     #[serde(default)]
@@ -30,6 +32,7 @@ struct QueryLine {
 
 #[derive(Deserialize)]
 struct AnswerLine {
+    #[serde(deserialize_with = "id")]
     _id: String,
     answers: Vec<String>,
     answer: Option<String>,

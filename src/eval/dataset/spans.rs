@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::GoldSpan;
 use crate::{
+    corpus::beir::id,
     error::{Error, Result},
     eval::files,
     types::DocumentId,
@@ -15,6 +16,7 @@ use crate::{
 
 #[derive(Deserialize)]
 struct SpanLine {
+    #[serde(deserialize_with = "id")]
     _id: String,
     corpus_id: String,
     references: Vec<Reference>,

@@ -1,9 +1,7 @@
 //! Question and answer to whether the answer is about the question.
 
-use super::{
-    strip_markers,
-    word_overlap::{content, share},
-};
+use super::word_overlap::{content, share};
+use crate::cite::strip_markers;
 
 /// Share of the question's content words that the answer takes up, every word alike; `None` for a
 /// question without content words.

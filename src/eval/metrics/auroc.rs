@@ -3,11 +3,14 @@
 use super::Outcome;
 
 /// The chance that an answerable question scores above an unanswerable one, a tie counting half;
-/// what refusal could reach at any threshold. Outcomes count as often as their weight says, those
-/// without a score not at all; `None` unless both kinds have one.
+/// what refusal could reach at any threshold. Outcomes count as often as their weight says; one
+/// without a score, for which nothing was found, is below all others. `None` unless there are both
+/// kinds.
 pub fn auroc(outcomes: &[Outcome], weights: &[u32]) -> Option<f64> {
-    let items = outcomes.iter().zip(weights);
-    let scored = items.filter_map(|(o, weight)| Some((o.score?, o.answerable, f64::from(*weight))));
+    let scored = outcomes.iter().zip(weights).map(|(outcome, weight)| {
+        let score = outcome.score.unwrap_or(f64::NEG_INFINITY);
+        (score, outcome.answerable, f64::from(*weight))
+    });
     // A bootstrap calls this a thousand times on outcomes that it has sorted once.
     if scored.clone().is_sorted_by(|a, b| a.0 <= b.0) {
         return area(scored);

@@ -9,8 +9,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{strip_markers, word_overlap::share};
+use super::word_overlap::share;
 use crate::{
+    cite::strip_markers,
     text::{Analyzer, is_frame, units},
     types::Answer,
 };
@@ -74,7 +75,7 @@ pub fn faithfulness(answer: &Answer, passages: &[&str]) -> Option<Faithfulness> 
         let agrees = claim.numbers.is_subset(&numbers) && claim.agrees_with(&passages);
         supported += usize::from(found >= SUPPORTED && agrees);
     }
-    let token_precision = precision / f64::from(u32::try_from(claims).unwrap_or(u32::MAX).max(1));
+    let token_precision = precision / claims.max(1) as f64;
     (claims > 0).then_some(Faithfulness { claims, supported, token_precision })
 }
 

@@ -36,7 +36,7 @@ pub use judged::Judged;
 pub use map::average_precision;
 pub use mrr::reciprocal_rank;
 pub use ndcg::ndcg;
-pub use normalize::{normalize, strip_markers, tokens};
+pub use normalize::{normalize, tokens};
 pub use precision::precision;
 pub use recall::recall;
 pub use refusal::{Outcome, Refusals};
@@ -108,6 +108,16 @@ impl Measure {
         measures.sort_unstable();
         measures.dedup();
         measures
+    }
+
+    /// The rank down to which it looks; `None` for the whole ranking.
+    pub fn cut_off(self) -> Option<usize> {
+        match self {
+            Self::Ndcg(k) | Self::Recall(k) | Self::Precision(k) | Self::Mrr(k) | Self::Hit(k) => {
+                Some(k)
+            }
+            Self::Map => None,
+        }
     }
 
     /// The measure of one question, 0 to 1.

@@ -5,9 +5,7 @@
 //! punctuation counts and not only ASCII's, and scripts without spaces are compared character by
 //! character; on ASCII text the two are the same.
 
-use std::borrow::Cow;
-
-use crate::text::is_solid;
+use crate::{cite::strip_markers, text::is_solid};
 
 /// The tokens of an answer; citation markers like `[#1]` are no part of it.
 pub fn tokens(text: &str) -> Vec<String> {
@@ -39,28 +37,6 @@ pub fn normalize(text: &str) -> String {
     tokens(text).join(" ")
 }
 
-/// The text without citation markers `[#1]` and the blanks before them.
-pub fn strip_markers(text: &str) -> Cow<'_, str> {
-    if !text.contains("[#") {
-        return Cow::Borrowed(text);
-    }
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("[#") {
-        let digits = rest[at + 2..].bytes().take_while(u8::is_ascii_digit).count();
-        let after = at + 2 + digits;
-        if digits > 0 && rest[after..].starts_with(']') {
-            kept.push_str(rest[..at].trim_end_matches(' '));
-            rest = &rest[after + 1..];
-        } else {
-            kept.push_str(&rest[..after]);
-            rest = &rest[after..];
-        }
-    }
-    kept.push_str(rest);
-    Cow::Owned(kept)
-}
-
 fn is_punctuation(c: char) -> bool {
     c.is_ascii_punctuation()
         || matches!(c,
@@ -74,16 +50,6 @@ fn is_punctuation(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn markers_are_taken_out_and_nothing_else() {
-        assert_eq!(
-            strip_markers("Eaten [#1][#12]. See a[1], [#x], [#"),
-            "Eaten. See a[1], [#x], [#"
-        );
-        assert_eq!(strip_markers("[#3] Eaten"), " Eaten");
-        assert_eq!(strip_markers("é[#1]é"), "éé");
-    }
 
     #[test]
     fn scripts_without_spaces_compare_by_character() {

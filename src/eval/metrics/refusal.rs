@@ -11,7 +11,7 @@ pub struct Outcome {
     pub answerable: bool,
     /// Whether the system said that it doesn't know.
     pub refused: bool,
-    /// What the threshold was held against; higher means surer.
+    /// What the threshold was held against, higher meaning surer; `None` where nothing was found.
     pub score: Option<f64>,
 }
 

@@ -49,10 +49,6 @@ pub(super) fn report(heading: Heading, records: &[PerQuery]) -> Report {
         (class.to_owned(), slice(&part, &outcomes(beside), &BALANCED, heading.seed))
     });
     let slices: BTreeMap<String, Slice> = slices.collect();
-    let mut attribution = BTreeMap::new();
-    for stage in records.iter().filter_map(|record| record.lost_at.clone()) {
-        *attribution.entry(stage).or_default() += 1;
-    }
     Report {
         dataset: heading.dataset,
         split: heading.split,
@@ -64,7 +60,6 @@ pub(super) fn report(heading: Heading, records: &[PerQuery]) -> Report {
         slices: [("class".to_owned(), slices)].into_iter().filter(|(_, s)| !s.is_empty()).collect(),
         latency_ms: latency(records),
         queries_per_second: heading.queries_per_second,
-        attribution,
     }
 }
 

@@ -47,11 +47,6 @@ pub(super) fn terminal(report: &Report) -> String {
     if let Some(rate) = report.queries_per_second {
         text += &format!("\n{rate:.1} queries a second\n");
     }
-    if !report.attribution.is_empty() {
-        let mut rows = vec![row(["gold lost at", "questions"])];
-        rows.extend(report.attribution.iter().map(|(at, n)| vec![at.clone(), n.to_string()]));
-        text += &("\n".to_owned() + &aligned(&rows));
-    }
     text
 }
 

@@ -56,6 +56,28 @@ fn a_gate_that_is_not_reached_names_the_metric() {
 }
 
 #[test]
+fn a_gate_runs_its_settings_and_its_cut_offs() {
+    let gates = folder(&[(
+        "g.toml",
+        "[[gate]]\ncondition = { split = \"smoke\", chunker = \"markdown\", embedder = \"hashing\", \
+         stage = \"rerank\" }\nbounds = [ { metric = \"reranked_recall@60\", min = 0.5 } ]\n",
+    )]);
+    let gate = gates.path().join("g.toml");
+    run(EVALUATE, &["--gate", name(&gate)], 0);
+}
+
+#[test]
+fn reranked_figures_go_as_deep_as_the_search() {
+    let args = ["--split", "smoke", "--stage", "rerank", "--candidates", "3", "--k", "100"];
+    let report = report(&args, 0);
+    let figures = figures(&report);
+    assert_eq!(figures["reranked_recall@100"], figures["recall@100"]);
+    assert_eq!(report["condition"]["template"], "tutor");
+    assert_eq!(report["condition"]["bm25-k1"], 1.2);
+    assert_eq!(report["condition"]["corpus"].as_str().unwrap().len(), 12);
+}
+
+#[test]
 fn the_grammar_set_goes_out_as_a_beir_folder_and_comes_back() {
     let root = tempfile::tempdir().unwrap();
     let out = root.path().join("grammar-beir");
@@ -63,7 +85,8 @@ fn the_grammar_set_goes_out_as_a_beir_folder_and_comes_back() {
     for file in ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"] {
         assert!(out.join(file).is_file(), "{file}");
     }
-    let args = ["--dataset", name(&out), "--queries", "40", "--retriever", "bm25"];
+    let some = ["--dataset", name(&out), "--queries", "40"];
+    let args = [&some[..], &["--retriever", "bm25", "--k", "10"]].concat();
     let report = report(&[&args[..], &["--output", name(root.path())]].concat(), 0);
     assert_eq!((&report["split"], &report["n"]), (&"test".into(), &40.into()));
     assert!(figures(&report)["recall@10"] > 0.5, "{report}");
@@ -80,6 +103,10 @@ fn evaluate_says_what_it_cannot_read() {
     fails(&["--sweep", "fusion-weight"], &["OPTION=A,B,C"]);
     fails(&["--sweep", "nonsense=1,2"], &["nonsense=1"]);
     run(EVALUATE, &["--gate", "x", "--sweep", "top-k=1"], 2);
+    run(EVALUATE, &["--run", "x", "--sweep", "top-k=1"], 2);
+    run(EVALUATE, &["--run", "x", "--gate", "x"], 2);
+    run(EVALUATE, &["--metrics", "recall@5"], 2);
+    run(EVALUATE, &["--by-class", "--metrics", "recal@5"], 2);
     run(EVALUATE, &["--json", "--compare", "x"], 2);
 }
 
