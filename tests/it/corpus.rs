@@ -115,8 +115,8 @@ fn names_equal_after_normalisation_and_names_that_are_not_unicode() {
     fs::write(root.path().join(std::ffi::OsStr::from_bytes(b"\xff.md")), "# Three").unwrap();
     let corpus = load(root.path()).unwrap();
     check_sums(&corpus);
-    assert_eq!(ids(&corpus), ["café.md", "\u{fffd}.md"]);
-    assert_eq!(&*corpus.documents[0].title, "Two", "the first in the order of the raw names");
+    assert_eq!(ids(&corpus), ["%FF.md", "café.md"]);
+    assert_eq!(&*corpus.documents[1].title, "Two", "the first in the order of the raw names");
     assert!(corpus.skipped[0].reason.contains("NFC"), "{:?}", corpus.skipped);
 }
 
@@ -268,4 +268,72 @@ proptest! {
         let decoded = decode(text.clone().into_bytes()).unwrap();
         prop_assert_eq!(decoded.text, text);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_gitignore_that_is_no_small_file_shuts_its_folder() {
+    use crate::{in_time, make_pipe};
+    let root = folder(&[
+        ("good/.gitignore", b"*.log\n"),
+        ("good/a.md", b"# A"),
+        ("good/a.log", b"noise"),
+        ("large/a.md", b"# A"),
+        ("pipe/a.md", b"# A"),
+        ("pipe/below/b.md", b"# B"),
+        ("zero/a.md", b"# A"),
+    ]);
+    make_pipe(&root.path().join("pipe/.gitignore"));
+    std::os::unix::fs::symlink("/dev/zero", root.path().join("zero/.gitignore")).unwrap();
+    let large = fs::File::create(root.path().join("large/.gitignore")).unwrap();
+    large.set_len((1 << 20) + 1).unwrap();
+    let path = root.path().to_owned();
+    let corpus = in_time(move || load(&path).unwrap());
+    check_sums(&corpus);
+    assert_eq!(ids(&corpus), ["good/a.md"]);
+    let reason = "its .gitignore is no regular file of at most 1 MiB, so none of it was read";
+    assert_eq!(skipped(&corpus), [("large", reason), ("pipe", reason), ("zero", reason)]);
+
+    make_pipe(&root.path().join(".gitignore"));
+    let path = root.path().to_owned();
+    let message = in_time(move || load(&path).unwrap_err()).to_string();
+    assert!(message.ends_with(reason), "{message}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn different_names_that_are_not_unicode_stay_different() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let root = folder(&[("cafe\u{301}.md", b"# One"), ("caf\u{e9}.md", b"# Two")]);
+    for name in [&b"\xfe\xe9.md"[..], b"\xff.md", b"\xc3.md"] {
+        fs::write(root.path().join(OsStr::from_bytes(name)), "# Odd").unwrap();
+    }
+    let corpus = load(root.path()).unwrap();
+    check_sums(&corpus);
+    assert_eq!(ids(&corpus), ["%C3.md", "%FE%E9.md", "%FF.md", "caf\u{e9}.md"]);
+    let reason = &corpus.skipped[0].reason;
+    assert!(reason.contains("that of cafe\\u{301}.md after"), "{reason}");
+}
+
+/// The path is longer than the system takes, so each folder is entered by its name alone.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_very_deep_folder_gives_a_short_reason() {
+    let root = folder(&[("a.md", b"# A")]);
+    let script = |text: &str| {
+        let mut bash = std::process::Command::new("bash");
+        let status = bash.args(["-c", text]).current_dir(root.path()).status().unwrap();
+        assert!(status.success());
+    };
+    script(
+        "name=$(printf 'deep%.0s' {1..50}); for i in {1..30}; do mkdir $name && cd ./$name; done",
+    );
+    let corpus = load(root.path()).unwrap();
+    script("rm -r deep*");
+    check_sums(&corpus);
+    assert_eq!((ids(&corpus), corpus.skipped.len()), (vec!["a.md"], 1));
+    let skipped = &corpus.skipped[0];
+    assert!(skipped.path.starts_with("deepdeep") && skipped.path.ends_with("deepdeep"));
+    assert!(skipped.path.len() + skipped.reason.len() < 400, "{skipped:?}");
+    assert!(skipped.reason.starts_with("could not be read: File name too long"), "{skipped:?}");
 }

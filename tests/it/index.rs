@@ -332,7 +332,7 @@ fn a_killed_run_leaves_the_old_index_or_the_new() {
     run(&args, 0);
     let names: Vec<_> =
         fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 2, "the leftovers of killed runs are gone: {names:?}");
+    assert_eq!(names.len(), 3, "the leftovers of killed runs are gone: {names:?}");
     assert_eq!(Index::open(&dir).unwrap().documents.len(), 203);
 }
 
@@ -356,7 +356,7 @@ fn a_failing_write_leaves_the_old_index() {
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains(FILE), "{error}");
     assert!(fs::read(dir.join(FILE)).unwrap() == before, "the old index has changed");
-    assert_eq!(fs::read_dir(&dir).unwrap().count(), 2, "the new file is gone");
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 3, "the new file is gone");
 }
 
 #[test]
@@ -380,4 +380,58 @@ fn a_beir_folder_has_one_chunk_a_document() {
     let index = Index::open(&dir).unwrap();
     let texts: Vec<&str> = index.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     assert_eq!((&texts[..], &*index.manifest.chunker), (&["Three.", "One. Two."][..], "whole"));
+}
+
+#[test]
+fn writers_in_one_folder_wait_for_each_other() {
+    let root = folder();
+    let (dir, _) = make(root.path());
+    let index = Index::open(&dir).unwrap();
+    fs::write(dir.join("index.db.0123456789abcdef.tmp"), "of a killed run").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| (0..10).for_each(|_| assert!(index.save(&dir).unwrap() > 0)));
+        }
+    });
+    let docs = root.path().join("docs");
+    let args = ["--corpus", docs.to_str().unwrap(), "--index", dir.to_str().unwrap()];
+    let children: Vec<_> = (0..8)
+        .map(|_| command(&args).stdout(std::process::Stdio::null()).spawn().unwrap())
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let mut names: Vec<_> =
+        fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, [".gitignore", ".index.db.lock", FILE], "no leftover");
+    assert_same(&Index::open(&dir).unwrap(), &index);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_an_error() {
+    use crate::{in_time, make_pipe};
+    let root = folder();
+    let (dir, _) = make(root.path());
+    let index = Index::open(&dir).unwrap();
+    let check = |name: &str, error: fn(Index, PathBuf) -> minirag::Error, part: &str| {
+        fs::remove_file(dir.join(name)).unwrap();
+        make_pipe(&dir.join(name));
+        let (index, folder) = (index.clone(), dir.clone());
+        let message = in_time(move || error(index, folder)).to_string();
+        assert!(message.contains(name) && message.contains(part), "{message}");
+    };
+    check(".index.db.lock", |index, dir| index.save(&dir).unwrap_err(), "not a regular file");
+    fs::remove_file(dir.join(".index.db.lock")).unwrap();
+    check(FILE, |_, dir| Index::open(&dir).unwrap_err(), "not an index");
+    check(FILE, |_, dir| Index::manifest(&dir).unwrap_err(), "not an index");
+    check(FILE, |index, dir| index.save(&dir).unwrap_err(), "name another folder");
+
+    let tokenizer = root.path().join("tokenizer.json");
+    make_pipe(&tokenizer);
+    for path in [root.path().to_owned(), tokenizer] {
+        let message = in_time(|| Tokenizer::load(path).unwrap_err()).to_string();
+        assert!(message.contains("tokenizer.json: not a regular file"), "{message}");
+    }
 }

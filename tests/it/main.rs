@@ -48,3 +48,19 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     files.sort();
     files
 }
+
+/// What `work` gives; a failure, not a wait, if it hangs.
+#[cfg(unix)]
+#[track_caller]
+fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(work()));
+    receive.recv_timeout(std::time::Duration::from_secs(30)).expect("it hangs or has panicked")
+}
+
+/// Makes a named pipe, which nobody writes to.
+#[cfg(unix)]
+#[track_caller]
+fn make_pipe(path: &Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
