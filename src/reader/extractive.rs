@@ -1,9 +1,9 @@
 //! Quotes the best supported sentence of at most two passages.
 //!
-//! The first is the sentence or table row with the best score over all passages, equal scores by
-//! rank, then by place. A second, from another passage, is added only when it holds words of the
-//! question that the first lacks: that is what a question about two things needs, and what keeps
-//! a question about one thing from being answered twice.
+//! The first is the sentence or table row with the best score over all passages, of equals the
+//! shorter, then the better ranked. A second, from another passage, is added only when it holds
+//! words of the question that the first lacks and scores nearly as well: that is what a question
+//! about two things needs, and what keeps a question about one thing from being answered twice.
 
 use std::collections::BTreeSet;
 
@@ -101,14 +101,16 @@ fn context((source, evidence): Candidate<'_>) -> String {
     format!("{} {} {} {}", source.chunk.title, evidence.section, evidence.asked, evidence.text)
 }
 
-/// The best scored evidence that passes `wanted`; equal scores by marker, then by place.
+/// The best scored evidence that passes `wanted`; of equals the shorter, which says it with less
+/// besides, then the better ranked.
 fn best(sources: &[Source], wanted: impl Fn(Candidate<'_>) -> bool) -> Option<Candidate<'_>> {
     let mut best: Option<Candidate<'_>> = None;
     for source in sources {
         for evidence in &source.evidence {
-            let better = best.is_none_or(|(held, sentence)| {
-                evidence.score > sentence.score
-                    || evidence.score == sentence.score && source.marker < held.marker
+            let order = |(source, evidence): Candidate<'_>| (evidence.text.len(), source.marker);
+            let better = best.is_none_or(|held| {
+                evidence.score > held.1.score
+                    || evidence.score == held.1.score && order((source, evidence)) < order(held)
             });
             if better && evidence.score > 0.0 && wanted((source, evidence)) {
                 best = Some((source, evidence));

@@ -22,12 +22,12 @@ const STOP_WORDS: [&str; 32] = [
 
 /// Terms that frame a sentence in English whatever it is about. Searched for like others, since
 /// people ask about `was` by name, but no sign of the subject.
-const FRAME: [&str; 62] = [
+const FRAME: [&str; 61] = [
     "am", "any", "are", "be", "been", "being", "can", "could", "did", "do", "doe", "far", "get",
-    "got", "had", "has", "have", "he", "her", "him", "his", "if", "is", "let", "like", "long",
-    "made", "make", "mani", "may", "me", "mean", "might", "much", "must", "my", "need", "new",
-    "not", "now", "often", "old", "our", "say", "shall", "she", "should", "so", "some", "tell",
-    "than", "their", "them", "they", "us", "use", "was", "we", "were", "will", "would", "you",
+    "got", "had", "has", "have", "he", "her", "him", "his", "is", "let", "like", "long", "made",
+    "make", "mani", "may", "me", "mean", "might", "much", "must", "my", "need", "new", "not",
+    "now", "often", "old", "our", "say", "shall", "she", "should", "so", "some", "tell", "than",
+    "their", "them", "they", "us", "use", "was", "we", "were", "will", "would", "you",
 ];
 
 /// True for a term that frames a sentence and names no subject, e.g. `have`.
