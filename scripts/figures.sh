@@ -23,7 +23,7 @@ echo
 evaluate --sweep chunker=token-window,sentence,recursive,markdown,semantic,auto \
     --metrics recall@5,mrr@10
 echo
-echo "### Order of the passages in the prompt, grammar test"
+echo "### Order of the passages in the prompt, grammar test (the extractive reader ignores it)"
 echo
 evaluate --sweep order=best-first,best-last --metrics answer_contains,citation_recall,faithfulness
 [ -n "$sets" ] || exit 0
@@ -38,12 +38,11 @@ echo
 evaluate --dataset "$sets/squad-dev-v2.0" --sweep threshold=0,0.4 \
     --metrics answer_rate,answer_contains,refusal_auroc
 echo
-echo "### BM25 alone, nDCG@10"
-echo
+echo "### nDCG@10 of the searches on other collections, one chunk a document"
 for set in scifact squad-dev-v2.0 xquad-es xquad-zh xquad-th mlquestions; do
-    echo "**$set**"
     echo
-    evaluate --dataset "$sets/$set" --retriever bm25 --stage retrieval \
-        --sweep retriever=bm25,dense,hybrid --metrics ndcg@10
+    echo "$set:"
     echo
+    evaluate --dataset "$sets/$set" --stage retrieval --sweep retriever=bm25,dense,hybrid \
+        --metrics ndcg@10
 done
