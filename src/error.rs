@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {reason}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The operating system's reason.
-        source: std::io::Error,
+        /// The operating system's reason; said in the message, so no `source` to say it twice.
+        reason: std::io::Error,
     },
     /// A file is there but does not hold what it should.
     #[error("{}: {message}", path.display())]
@@ -66,7 +66,7 @@ impl Error {
     /// Wraps an I/O failure with the path it happened at.
     pub fn io(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.as_ref().to_owned();
-        move |source| Self::Io { path, source }
+        move |reason| Self::Io { path, reason }
     }
 
     /// A file whose content is wrong.

@@ -23,7 +23,7 @@ Exit codes: 0 done (also for \"I don't know\"), 1 failed, 2 usage, 3 no answer w
 
 /// Answers questions from your documents, with citations that can be checked
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES)]
+#[command(name = "answer", version, after_help = EXAMPLES)]
 struct Args {
     /// The question; without one, one question a line is read from standard input
     question: Vec<String>,
@@ -56,8 +56,13 @@ struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    let blank = |question: &[String]| question.iter().all(|word| word.trim().is_empty());
     if args.question.is_empty() && io::stdin().is_terminal() {
         let _ = Args::command().print_help();
+        return ExitCode::from(2);
+    }
+    if !args.question.is_empty() && blank(&args.question) {
+        let _ = writeln!(io::stderr(), "error: the question is empty");
         return ExitCode::from(2);
     }
     cli::exit(run(&args))
@@ -69,10 +74,13 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     args.verbose.report(&opened);
     let mut unknown = false;
     if args.question.is_empty() {
-        for line in io::stdin().lock().lines() {
-            let line = line?;
-            if !line.trim().is_empty() {
-                unknown |= answer(args, &opened, line.trim())?;
+        // One line that is not UTF-8 must not cost the others their answers.
+        for (at, line) in io::stdin().lock().split(b'\n').enumerate() {
+            let line = String::from_utf8_lossy(&line?).into_owned();
+            let mark = if at == 0 { "\u{feff}" } else { "" }; // of the byte order
+            let question = line.strip_prefix(mark).unwrap_or(&line).trim();
+            if !question.is_empty() {
+                unknown |= answer(args, &opened, question)?;
             }
         }
     } else {

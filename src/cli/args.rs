@@ -156,6 +156,9 @@ pub struct VerboseArgs {
     pub threads: Option<NonZeroUsize>,
 }
 
+/// More threads than this are a slip of the finger.
+const MAX_THREADS: usize = 1024;
+
 impl VerboseArgs {
     /// Sets the number of threads; call once, before anything runs.
     ///
@@ -163,6 +166,10 @@ impl VerboseArgs {
     /// A second call.
     pub fn apply(&self) -> Result<()> {
         let Some(threads) = self.threads else { return Ok(()) };
+        if threads.get() > MAX_THREADS {
+            let message = format!("--threads is {threads}: need at most {MAX_THREADS}");
+            return Err(Error::Setting(message));
+        }
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
         pool.build_global().map_err(|error| Error::Setting(format!("--threads: {error}")))
     }

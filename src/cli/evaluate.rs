@@ -98,6 +98,10 @@ pub struct Evaluate {
     verbose: VerboseArgs,
 }
 
+/// Options that a gate file must not set.
+const WRITES_OR_READS_FILES: [&str; 6] =
+    ["run", "output", "compare", "from-run", "gate", "export-beir"];
+
 /// What the command prints, and how it exits.
 type Printed = (String, ExitCode);
 
@@ -191,6 +195,11 @@ impl Evaluate {
                 toml::Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
+            let is_file = |name: &&String| WRITES_OR_READS_FILES.contains(&name.as_str());
+            if let Some(name) = gate.condition.keys().find(is_file) {
+                let message = format!("`{name}` is no condition: a gate holds settings alone");
+                return Err(Error::format(path, message));
+            }
             // The set is this command's own; the rest of the condition are options of it.
             let settings = gate.condition.iter().filter(|(name, _)| *name != "dataset");
             let options: Vec<_> = settings.map(|(name, v)| (name.clone(), text(v))).collect();

@@ -173,9 +173,9 @@ fn a_question_is_plain_text() {
         }
     }
     run(ANSWER, &["--", "-not"], 0);
-    run(ANSWER, &[""], 0);
-    let mut latin = command(ANSWER, &[]);
-    assert_says(&finish(latin.write_stdin(b"caf\xe9\n".to_vec()), 1), &["UTF-8"]);
+    let mut latin = command(ANSWER, &["--json"]);
+    let answers = lines(&finish(latin.write_stdin(b"caf\xe9\n".to_vec()), 0));
+    assert_eq!(answers[0]["question"], "caf\u{fffd}");
 }
 
 #[test]
@@ -216,4 +216,30 @@ fn ties_are_broken_alike_in_every_process() {
     }
     let output = run(ANSWER, &["--index", name(&index), "--bm25-k1", "2", "gate"], 1);
     assert_says(&output, &["--bm25-k1", "the index is made already"]);
+}
+
+#[test]
+fn a_line_that_is_not_utf8_costs_no_other_its_answer() {
+    let mut command = command(ANSWER, &["--json"]);
+    let questions: &[u8] =
+        b"\xef\xbb\xbfWhat is the past participle of eat?\n\xff\xfe bad\n\nWhat is a prime number?";
+    let answers = lines(&finish(command.write_stdin(questions), 0));
+    assert_eq!(answers.len(), 3);
+    assert_eq!(answers[0]["question"], "What is the past participle of eat?");
+    assert_eq!(answers[0]["status"], "answered");
+    assert_eq!(answers[2]["status"], "unknown");
+}
+
+#[test]
+fn an_empty_question_and_too_many_threads_are_refused() {
+    assert_says(&run(ANSWER, &[" "], 2), &["the question is empty"]);
+    assert_says(&run(ANSWER, &["--threads", "100000", "x"], 1), &["100000", "at most 1024"]);
+}
+
+#[test]
+fn an_io_failure_is_told_once() {
+    let output =
+        run(ANSWER, &["--corpus", "README.md", "--trace-file", "README.md/t.json", EAT], 1);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(error.matches("os error").count(), 1, "{error}");
 }

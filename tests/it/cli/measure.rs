@@ -40,6 +40,11 @@ fn a_gate_that_is_not_reached_names_the_metric() {
              { metric = \"recall@5\", min = 1.5 }, { metric = \"recal@5\", min = 0.0 },\n\
              { metric = \"mrr@10\", min = 0.0 } ]\n",
         ),
+        (
+            "write.toml",
+            "[[gate]]\ncondition = { run = \"out.trec\" }\n\
+             bounds = [ { metric = \"mrr@10\", min = 0.0 } ]\n",
+        ),
         ("torn.toml", "[[gate]]\ncondition = {}\nbounds = [ { metric = \"recall@5\" } ]\n"),
     ]);
     let gate = root.path().join("high.toml");
@@ -51,6 +56,8 @@ fn a_gate_that_is_not_reached_names_the_metric() {
     let verdicts = report(&["--gate", name(&gate)], 1);
     assert_eq!(verdicts[0]["metric"], "recall@5");
     assert_eq!(verdicts[0]["ok"], false);
+    let write = root.path().join("write.toml");
+    assert_says(&run(EVALUATE, &["--gate", name(&write)], 1), &["write.toml", "`run`"]);
     let torn = root.path().join("torn.toml");
     assert_says(&run(EVALUATE, &["--gate", name(&torn)], 1), &["torn.toml:3", "recall@5"]);
 }
