@@ -6,7 +6,6 @@ each in one thread; ours is charged its whole process (start, reading files and 
 chunking), LangChain's only its splitting. Exit 1 under the bound.
 
     pip install langchain-text-splitters tokenizers
-    cargo build --release --example bench_chunk
     python scripts/compare_chunkers.py FOLDER
 """
 
@@ -19,6 +18,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+BINARY = "target/release/examples/bench_chunk"
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
@@ -43,13 +44,14 @@ def theirs(splitter, texts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="a folder of .md and .txt files")
-    parser.add_argument("--binary", default="target/release/examples/bench_chunk")
     parser.add_argument("--tokenizer", default="models/tokenizer/tokenizer.json")
     parser.add_argument("--strategies", default="token-window,sentence,recursive,markdown")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--bound", type=float, default=3.0)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    build = ["cargo", "build", "--quiet", "--release", "--example", "bench_chunk"]
+    subprocess.run(build, check=True)
 
     from langchain_text_splitters import RecursiveCharacterTextSplitter
     from tokenizers import Tokenizer
@@ -71,7 +73,7 @@ def main():
         cpu, chunks["langchain"] = theirs(splitter, texts)
         seconds["langchain"].append(cpu)
         for strategy in strategies:
-            cpu, printed = ours(args.binary, args.folder, f"{strategy}:150:20")
+            cpu, printed = ours(BINARY, args.folder, f"{strategy}:150:20")
             seconds[strategy].append(cpu)
             chunks[strategy] = printed["chunks"]
 
