@@ -128,7 +128,7 @@ impl Demo {
             queries_per_second: measured.queries_per_second,
             seed: 0,
         };
-        let report = Report::new(heading, &measured.records)?;
+        let report = evaluate::summed_up(heading, &measured.records)?;
         let gates: Vec<Gate> = match &self.gate {
             Some(path) => gate::read(path)?,
             None if dataset.corpus.is_none() => gate::parse("grammar.toml".as_ref(), GRAMMAR_GATE)?,

@@ -47,7 +47,7 @@ pub struct Evaluate {
     #[arg(long, default_value = "test")]
     split: String,
     /// Ask only the first N questions
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = cut_off)]
     queries: Option<usize>,
     /// How far down the chain to go [default: answer where the set has answers, else rerank]
     #[arg(long, value_enum)]
@@ -261,7 +261,7 @@ impl Evaluate {
             queries_per_second: measured.queries_per_second,
             seed: self.seed,
         };
-        let report = Report::new(heading, &measured.records)?;
+        let report = summed_up(heading, &measured.records)?;
         Ok(Condition { report, records: measured.records })
     }
 
@@ -303,7 +303,7 @@ impl Evaluate {
             queries_per_second: None,
             seed: self.seed,
         };
-        Ok(Condition { report: Report::new(heading, &records)?, records })
+        Ok(Condition { report: summed_up(heading, &records)?, records })
     }
 }
 
@@ -314,6 +314,21 @@ fn cut_off(text: &str) -> std::result::Result<usize, String> {
 fn metric(name: &str) -> std::result::Result<String, String> {
     let known = metrics::position(name).is_some();
     known.then(|| name.to_owned()).ok_or_else(|| "no metric has this name".to_owned())
+}
+
+/// A report with at least one figure.
+///
+/// # Errors
+/// Questions that nothing could be measured on: an empty table must not pass for a result.
+pub(super) fn summed_up(heading: Heading, records: &[PerQuery]) -> Result<Report> {
+    let report = Report::new(heading, records)?;
+    if report.metrics.is_empty() {
+        return Err(Error::Mismatch(format!(
+            "{} {}: none of its {} questions has a judgement or an answer to measure against",
+            report.dataset, report.split, report.n
+        )));
+    }
+    Ok(report)
 }
 
 /// As far as the set's labels allow.

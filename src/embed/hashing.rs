@@ -72,6 +72,9 @@ impl Embedder for HashingEmbedder {
     }
 
     fn embed_passages(&self, passages: &[&str]) -> Result<Vectors> {
+        if self.dim() == 0 {
+            return Err(Error::Setting("a hashing embedder needs at least one bucket".to_owned()));
+        }
         let mut data = vec![0.0; passages.len() * self.dim()];
         let rows = data.par_chunks_exact_mut(self.dim()).zip(passages);
         rows.with_min_len(64).for_each_init(Hashes::default, |known, (row, passage)| {

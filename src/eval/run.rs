@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    error::Result,
+    error::{Error, Result},
     eval::{
         dataset::{Dataset, Question},
         metrics::{self, Judged, Measure},
@@ -248,6 +248,14 @@ impl Grader<'_> {
 /// # Errors
 /// As [`Judged::documents`].
 pub fn score(run: &Run, dataset: &Dataset, measures: &[Measure]) -> Result<Vec<PerQuery>> {
+    if !dataset.queries.iter().any(|question| run.contains_key(&question.id)) {
+        let (theirs, ours) = (run.len(), dataset.queries.len());
+        return Err(Error::Mismatch(format!(
+            "none of the run's {theirs} queries is among the {ours} questions of {} {}: it belongs \
+             to another set or split",
+            dataset.name, dataset.split
+        )));
+    }
     let mut records = Vec::with_capacity(dataset.queries.len());
     for question in &dataset.queries {
         let mut record = PerQuery {

@@ -78,7 +78,9 @@ fn assert_says(output: &Output, parts: &[&str]) {
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let root = tempfile::tempdir().unwrap();
     for (name, text) in files {
-        fs::write(root.path().join(name), text).unwrap();
+        let path = root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
     root
 }

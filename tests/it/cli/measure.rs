@@ -106,6 +106,16 @@ fn the_grammar_set_goes_out_as_a_beir_folder_and_comes_back() {
 fn evaluate_says_what_it_cannot_read() {
     let fails = |args: &[&str], parts: &[&str]| assert_says(&run(EVALUATE, args, 1), parts);
     fails(&["--split", "nonsense"], &["nonsense", "test"]);
+    fails(&["--from-run", "Cargo.lock"], &["Cargo.lock:"]);
+    let empty = folder(&[
+        ("none.trec", ""),
+        ("corpus.jsonl", "{\"_id\": \"d\", \"title\": \"\", \"text\": \"x\"}\n"),
+        ("queries.jsonl", "{\"_id\": \"q\", \"text\": \"x\"}\n"),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n"),
+    ]);
+    let none = empty.path().join("none.trec");
+    fails(&["--from-run", name(&none)], &["none of the run's 0 queries"]);
+    fails(&["--dataset", name(empty.path())], &["none of its 1 questions"]);
     fails(&["--dataset", "no/such/set"], &["no/such/set"]);
     fails(&["--sweep", "fusion-weight"], &["OPTION=A,B,C"]);
     fails(&["--sweep", "nonsense=1,2"], &["nonsense=1"]);
