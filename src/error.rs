@@ -54,6 +54,9 @@ pub enum Error {
         /// The score.
         score: f32,
     },
+    /// A tensor operation that could not be done.
+    #[error("tensors: {0}")]
+    Tensor(#[from] candle_core::Error),
     /// The index and the settings do not belong together.
     #[error("{0}")]
     Mismatch(String),

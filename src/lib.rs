@@ -9,6 +9,7 @@ pub mod types;
 pub mod text;
 pub mod rng;
 pub mod tokenizer;
+pub mod nn;
 
 // The rooms, in the order the data meets them.
 pub mod corpus;
