@@ -1,19 +1,23 @@
 //! Byte-level BPE: text in, token ids with the bytes they stand for out.
 //!
-//! [`train()`] makes a tokenizer, [`Tokenizer::load`] reads any `tokenizer.json`. Files of the form
-//! that `train` writes run on a lean reader (`byte_bpe`), all others (WordPiece, Unigram, ...) on
-//! the tokenizers crate. Nothing is normalised, so that offsets count bytes of the text as it was
-//! brought; text is never parsed into special tokens; padding and truncation that a file carries
-//! are switched off.
+//! [`train()`] makes a tokenizer, [`Tokenizer::load`] reads any `tokenizer.json`. Files of the two
+//! forms that `train` writes run on a lean reader (`byte_bpe`), all others (WordPiece, Unigram,
+//! ...) on the tokenizers crate. Offsets always count bytes of the text as it was brought: the
+//! cased form normalises nothing, and for the uncased one the crate, which keeps track of what
+//! NFKC and lower case do, is asked for them. Text is never parsed into special tokens; padding
+//! and truncation that a file carries are switched off.
 
 mod byte_bpe;
+mod cache;
 mod train;
+mod uncased;
 mod words;
 
 use std::{
     fmt,
     ops::Range,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use sha2::{Digest, Sha256};
@@ -35,8 +39,12 @@ pub struct Tokenizer {
 
 enum Engine {
     Lean(Box<ByteBpe>),
-    Library(Box<tokenizers::Tokenizer>),
+    /// Ids by the lean reader, offsets by the crate, made when first asked for.
+    Uncased(Box<ByteBpe>, OnceLock<Result<Library, String>>),
+    Library(Library),
 }
+
+type Library = Box<tokenizers::Tokenizer>;
 
 /// The tokens of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -76,16 +84,13 @@ impl Tokenizer {
 
     fn parse(json: Vec<u8>, path: &Path) -> Result<Self> {
         let fingerprint = hex(&Sha256::digest(&json)[..6]);
-        let engine = match ByteBpe::parse(&json) {
-            Some(bpe) => Engine::Lean(Box::new(bpe)),
-            None => {
-                let failed = |e| Error::format(path, format!("not a tokenizer.json: {e}"));
-                let mut library = tokenizers::Tokenizer::from_bytes(&json).map_err(failed)?;
-                library.with_padding(None);
-                library.with_truncation(None).map_err(failed)?;
-                library.set_encode_special_tokens(true);
-                Engine::Library(Box::new(library))
-            }
+        let engine = match ByteBpe::parse(&json).map(Box::new) {
+            Some(bpe) if bpe.is_uncased() => Engine::Uncased(bpe, OnceLock::new()),
+            Some(bpe) => Engine::Lean(bpe),
+            None => Engine::Library(
+                library(&json)
+                    .map_err(|e| Error::format(path, format!("not a tokenizer.json: {e}")))?,
+            ),
         };
         Ok(Self { engine, json, fingerprint })
     }
@@ -116,13 +121,22 @@ impl Tokenizer {
         Ok(encoding)
     }
 
+    /// Appends the ids of the tokens of `text` to `ids`: as [`Tokenizer::encode`], several times
+    /// as fast for want of offsets.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_ids_into(&self, text: &str, ids: &mut Vec<u32>) -> Result<()> {
+        self.for_each_id(text, |id| ids.push(id))
+    }
+
     /// Number of tokens of `text`.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
     pub fn count(&self, text: &str) -> Result<usize> {
         let mut count = 0;
-        self.for_each_token(text, |_, _| count += 1)?;
+        self.for_each_id(text, |_| count += 1)?;
         Ok(count)
     }
 
@@ -143,28 +157,42 @@ impl Tokenizer {
         Ok(ends)
     }
 
+    /// Calls `on_id` with the id of each token.
+    fn for_each_id(&self, text: &str, mut on_id: impl FnMut(u32)) -> Result<()> {
+        match &self.engine {
+            Engine::Lean(bpe) | Engine::Uncased(bpe, _) => bpe.tokens(text, |id, _| on_id(id)),
+            Engine::Library(library) => {
+                let encoding = library.encode_fast(text, false).map_err(cannot_encode)?;
+                encoding.get_ids().iter().copied().for_each(on_id);
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `on_token` with the id and the bytes of each token.
     fn for_each_token(
         &self,
         text: &str,
         mut on_token: impl FnMut(u32, Range<usize>),
     ) -> Result<()> {
-        match &self.engine {
+        let library = match &self.engine {
             Engine::Lean(bpe) => {
                 let mut start = 0;
-                bpe.tokens(text, |id, end| {
+                bpe.tokens(text, |id, length| {
+                    let end = start + length as usize;
                     on_token(id, char_floor(text, start)..char_ceil(text, end));
                     start = end;
                 });
+                return Ok(());
             }
-            Engine::Library(library) => {
-                let encoding = library
-                    .encode(text, false)
-                    .map_err(|e| Error::Setting(format!("the tokenizer cannot encode: {e}")))?;
-                for (&id, &(start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
-                    on_token(id, start..end);
-                }
+            Engine::Uncased(_, made) => {
+                made.get_or_init(|| library(&self.json)).as_ref().map_err(cannot_encode)?
             }
+            Engine::Library(library) => library,
+        };
+        let encoding = library.encode(text, false).map_err(cannot_encode)?;
+        for (&id, &(start, end)) in encoding.get_ids().iter().zip(encoding.get_offsets()) {
+            on_token(id, start..end);
         }
         Ok(())
     }
@@ -179,7 +207,7 @@ impl Tokenizer {
             return Err(Error::Setting(format!("no token {id} in a vocabulary of {size}")));
         }
         match &self.engine {
-            Engine::Lean(bpe) => {
+            Engine::Lean(bpe) | Engine::Uncased(bpe, _) => {
                 let bytes: Vec<u8> =
                     ids.iter().filter_map(|&id| bpe.bytes_of(id)).flatten().copied().collect();
                 Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -193,7 +221,7 @@ impl Tokenizer {
     /// The id of a special token, e.g. `<|endoftext|>`.
     pub fn special_id(&self, token: &str) -> Option<u32> {
         match &self.engine {
-            Engine::Lean(bpe) => bpe.special_id(token),
+            Engine::Lean(bpe) | Engine::Uncased(bpe, _) => bpe.special_id(token),
             Engine::Library(library) => library
                 .get_added_tokens_decoder()
                 .into_iter()
@@ -205,7 +233,7 @@ impl Tokenizer {
     /// Number of token ids.
     pub fn vocab_size(&self) -> usize {
         match &self.engine {
-            Engine::Lean(bpe) => bpe.vocab_size(),
+            Engine::Lean(bpe) | Engine::Uncased(bpe, _) => bpe.vocab_size(),
             Engine::Library(library) => library.get_vocab_size(true),
         }
     }
@@ -220,6 +248,22 @@ impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tokenizer({} tokens, {})", self.vocab_size(), self.fingerprint)
     }
+}
+
+/// The tokenizers crate's reading of a file, without padding, truncation and special tokens.
+fn library(json: &[u8]) -> Result<Library, String> {
+    let read = || {
+        let mut library = tokenizers::Tokenizer::from_bytes(json)?;
+        library.with_padding(None);
+        library.with_truncation(None)?;
+        library.set_encode_special_tokens(true);
+        Ok(Box::new(library))
+    };
+    read().map_err(|e: tokenizers::Error| e.to_string())
+}
+
+fn cannot_encode(reason: impl fmt::Display) -> Error {
+    Error::Setting(format!("the tokenizer cannot encode: {reason}"))
 }
 
 /// Writes the file beside its place, then renames it: a reader sees the old one or the new.

@@ -20,7 +20,8 @@ use minirag::{
     after_help = "\
 Examples:
   train-tokenizer --corpus data/rag-kb --output models/tokenizer
-  train-tokenizer --corpus ~/notes --output /tmp/tokenizer --vocab-size 8192 --json"
+  train-tokenizer --corpus ~/notes --output /tmp/tokenizer --vocab-size 8192 --json
+  train-tokenizer --corpus ~/notes --output /tmp/uncased --vocab-size 12000 --lowercase"
 )]
 struct Args {
     /// A folder or file of documents.
@@ -35,6 +36,9 @@ struct Args {
     /// Leave out merges seen less often.
     #[arg(long, default_value_t = TrainSettings::default().min_frequency)]
     min_frequency: u64,
+    /// Put texts in NFKC and lower case and cut them at blanks and marks: for a retriever.
+    #[arg(long)]
+    lowercase: bool,
     /// Print train.json on stdout.
     #[arg(long)]
     json: bool,
@@ -50,6 +54,7 @@ fn run(args: &Args) -> Result<ExitCode> {
     let settings = TrainSettings {
         vocab_size: args.vocab_size,
         min_frequency: args.min_frequency,
+        lowercase: args.lowercase,
         ..Default::default()
     };
     let (tokenizer, report) = tokenizer::train(&texts, &settings)?;

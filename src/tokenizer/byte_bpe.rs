@@ -1,21 +1,16 @@
-//! Byte-level BPE of our own form of `tokenizer.json`, read and run leanly.
+//! Byte-level BPE of our own two forms of `tokenizer.json`, read and run leanly.
 //!
 //! The tokenizers crate reads the file in some five milliseconds and counts at a few megabytes a
 //! second; a command that answers in tens of milliseconds reads this much smaller part of it
 //! instead, and remembers the tokens of each distinct word. Ids and offsets are the crate's
 //! (`tests/it/tokenizer.rs` compares them).
 
-use std::{borrow::Cow, cmp::Reverse, collections::BinaryHeap, sync::Mutex};
+use std::{borrow::Cow, cmp::Reverse, collections::BinaryHeap, ops::Range, sync::Mutex};
 
 use ahash::AHashMap;
 use serde::Deserialize;
 
-use super::words::words;
-
-/// Words that one cache holds before it starts anew.
-const CACHED_WORDS: usize = 1 << 16;
-/// Bytes of the longest word worth remembering.
-const CACHED_BYTES: usize = 48;
+use super::{cache::Cache, uncased::Uncased, words::words};
 
 /// What is read of `tokenizer.json`; a file of another form fails to deserialise or to match.
 #[derive(Deserialize)]
@@ -59,9 +54,7 @@ impl File<'_> {
     fn is_ours(&self) -> bool {
         let model = &self.model;
         let affixes = [&model.continuing_subword_prefix, &model.end_of_word_suffix];
-        self.normalizer.is_none()
-            && self.post_processor.is_none()
-            && is_our_pre_tokenizer(&self.pre_tokenizer)
+        self.post_processor.is_none()
             && model.kind == "BPE"
             && model.dropout.is_none()
             && model.unk_token.is_none()
@@ -72,16 +65,44 @@ impl File<'_> {
     }
 }
 
-fn is_our_pre_tokenizer(value: &serde_json::Value) -> bool {
-    let Some([digits, bytes]) = value["pretokenizers"].as_array().map(Vec::as_slice) else {
-        return false;
-    };
-    value["type"] == "Sequence"
-        && digits["type"] == "Digits"
-        && digits["individual_digits"] == true
-        && bytes["type"] == "ByteLevel"
-        && bytes["add_prefix_space"] == false
-        && bytes["use_regex"] != false
+/// How a text becomes the words that pairs are merged within.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Split {
+    /// As it is, GPT-2's words with single digits (`words`).
+    Cased,
+    /// NFKC and lower case, runs of letters and digits or of marks (`uncased`).
+    Uncased,
+}
+
+impl Split {
+    /// The split that normaliser and pre-tokenizer of a file describe, if it is one of ours.
+    fn of(file: &File<'_>) -> Option<Self> {
+        let pre_tokenizer = &file.pre_tokenizer;
+        let [first, bytes] = pre_tokenizer["pretokenizers"].as_array()?.as_slice() else {
+            return None;
+        };
+        if pre_tokenizer["type"] != "Sequence"
+            || bytes["type"] != "ByteLevel"
+            || bytes["add_prefix_space"] != false
+        {
+            return None;
+        }
+        let regex = bytes["use_regex"] != false;
+        match &file.normalizer {
+            None if first["type"] == "Digits" && first["individual_digits"] == true && regex => {
+                Some(Self::Cased)
+            }
+            Some(normalizer) if first["type"] == "Whitespace" && !regex => {
+                let steps = normalizer["normalizers"].as_array()?.as_slice();
+                let [nfkc, lowercase] = steps else { return None };
+                let ours = normalizer["type"] == "Sequence"
+                    && nfkc["type"] == "NFKC"
+                    && lowercase["type"] == "Lowercase";
+                ours.then_some(Self::Uncased)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A byte-level BPE model.
@@ -94,21 +115,23 @@ pub(super) struct ByteBpe {
     tokens: Vec<Option<Box<[u8]>>>,
     /// Special tokens by their text.
     special: AHashMap<String, u32>,
-    /// Caches of threads that are done with a text, for the next that starts one.
-    caches: Mutex<Vec<Cache>>,
+    split: Split,
+    /// What threads that are done with a text leave for the next that starts one.
+    idle: Mutex<Vec<State>>,
 }
 
+/// What a thread remembers from text to text.
 #[derive(Default)]
-struct Cache {
-    words: AHashMap<Box<[u8]>, (u32, u32)>,
-    /// Id and length in bytes of the tokens of all words.
-    tokens: Vec<(u32, u32)>,
+struct State {
+    cache: Cache,
+    uncased: Uncased,
 }
 
 impl ByteBpe {
     /// The model in `json`; `None` where the file is of another form, which is not an error.
     pub(super) fn parse(json: &[u8]) -> Option<Self> {
         let file: File<'_> = serde_json::from_slice(json).ok().filter(File::is_ours)?;
+        let split = Split::of(&file)?;
         let vocab = &file.model.vocab;
         let alphabet = alphabet();
         let mut bytes = [0; 256];
@@ -140,7 +163,7 @@ impl ByteBpe {
             let pair = (*vocab.get(left)?, *vocab.get(right)?);
             merges.insert(pair, (u32::try_from(rank).ok()?, *vocab.get(joined.as_str())?));
         }
-        Some(Self { bytes, merges, tokens, special, caches: Mutex::default() })
+        Some(Self { bytes, merges, tokens, special, split, idle: Mutex::default() })
     }
 
     /// Number of ids.
@@ -161,25 +184,26 @@ impl ByteBpe {
         }
     }
 
-    /// Calls `on_token` with the id and the end, in bytes, of each token of `text`.
-    pub(super) fn tokens(&self, text: &str, mut on_token: impl FnMut(u32, usize)) {
+    /// True if texts are normalised, so that tokens do not tile the text.
+    pub(super) fn is_uncased(&self) -> bool {
+        self.split == Split::Uncased
+    }
+
+    /// Calls `on_token` with the id and the length, in bytes of the text as normalised, of each
+    /// token of `text`.
+    pub(super) fn tokens(&self, text: &str, mut on_token: impl FnMut(u32, u32)) {
         // A poisoned lock only means that another thread panicked between a push and a pop.
-        let lock = || self.caches.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut cache = lock().pop().unwrap_or_default();
-        words(text, |word| {
-            let mut end = word.start;
-            let mut emit = |&(id, length): &(u32, u32)| {
-                end += length as usize;
-                on_token(id, end);
-            };
-            let bytes = &text.as_bytes()[word.clone()];
-            if bytes.len() > CACHED_BYTES {
-                self.merge(bytes).iter().for_each(&mut emit);
-            } else {
-                cache.tokens(bytes, |bytes| self.merge(bytes)).iter().for_each(&mut emit);
-            }
-        });
-        lock().push(cache);
+        let lock = || self.idle.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut state = lock().pop().unwrap_or_default();
+        let State { cache, uncased } = &mut state;
+        let mut on_word = |bytes: &[u8], word: Range<usize>, lowercase: bool| {
+            cache.tokens(bytes, word, lowercase, |word| self.merge(word), &mut on_token);
+        };
+        match self.split {
+            Split::Cased => words(text, |word| on_word(text.as_bytes(), word, false)),
+            Split::Uncased => uncased.words(text, |bytes, word| on_word(bytes, word, true)),
+        }
+        lock().push(state);
     }
 
     /// Id and length in bytes of the tokens of one word: the pair of lowest rank merges first,
@@ -217,30 +241,6 @@ impl ByteBpe {
         }
         symbols.retain(|&(_, length)| length > 0);
         symbols
-    }
-}
-
-impl Cache {
-    fn tokens(
-        &mut self,
-        word: &[u8],
-        merge: impl FnOnce(&[u8]) -> Vec<(u32, u32)>,
-    ) -> &[(u32, u32)] {
-        let (start, len) = match self.words.get(word) {
-            Some(&known) => known,
-            None => {
-                if self.words.len() >= CACHED_WORDS {
-                    *self = Self::default();
-                }
-                // At most 65,536 words of 48 bytes, so both numbers are small.
-                let start = self.tokens.len() as u32;
-                self.tokens.extend(merge(word));
-                let place = (start, self.tokens.len() as u32 - start);
-                self.words.insert(word.into(), place);
-                place
-            }
-        };
-        &self.tokens[start as usize..(start + len) as usize]
     }
 }
 

@@ -12,7 +12,10 @@ use tokenizers::{
     AddedToken, DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
     TokenizerImpl,
     models::bpe::{BPE, BpeTrainer},
-    pre_tokenizers::{byte_level::ByteLevel, digits::Digits, sequence::Sequence},
+    normalizers::{self, Lowercase, NFKC},
+    pre_tokenizers::{
+        byte_level::ByteLevel, digits::Digits, sequence::Sequence, whitespace::Whitespace,
+    },
 };
 
 use super::{Tokenizer, byte_bpe::alphabet};
@@ -27,11 +30,19 @@ pub struct TrainSettings {
     pub min_frequency: u64,
     /// Tokens with the first ids that no text is ever encoded into.
     pub special_tokens: Vec<String>,
+    /// The uncased form: texts in NFKC and lower case, cut at blanks and marks (what a retriever
+    /// wants); otherwise every byte of a text comes back by decoding (what a writer needs).
+    pub lowercase: bool,
 }
 
 impl Default for TrainSettings {
     fn default() -> Self {
-        Self { vocab_size: 4096, min_frequency: 2, special_tokens: vec!["<|endoftext|>".into()] }
+        Self {
+            vocab_size: 4096,
+            min_frequency: 2,
+            special_tokens: vec!["<|endoftext|>".into()],
+            lowercase: false,
+        }
     }
 }
 
@@ -119,18 +130,28 @@ pub fn train(texts: &[&str], settings: &TrainSettings) -> Result<(Tokenizer, Tra
         )
         .show_progress(false)
         .build();
-    let mut trainee = Trainee::new(BPE::default());
-    // Single digits: a merged number would tie its tokens to the years and sums of one corpus.
-    trainee.with_pre_tokenizer(Some(PreTokenizerWrapper::Sequence(Sequence::new(vec![
-        Digits::new(true).into(),
-        ByteLevel::new(false, false, true).into(),
-    ]))));
-    trainee.with_decoder(Some(DecoderWrapper::ByteLevel(ByteLevel::default())));
+    let mut trainee = trainee(settings.lowercase).map_err(failed)?;
     trainee.train(&mut trainer, texts.iter()).map_err(failed)?;
     let tokenizer = Tokenizer::from_bytes(trainee.to_string(false).map_err(failed)?.as_bytes())?;
     let seconds = start.elapsed().as_secs_f64();
     let report = report(&tokenizer, texts, settings, seconds)?;
     Ok((tokenizer, report))
+}
+
+/// A model without a merge, in the cased or in the uncased form.
+fn trainee(lowercase: bool) -> tokenizers::Result<Trainee> {
+    let mut trainee = Trainee::new(BPE::default());
+    let steps = if lowercase {
+        let steps = normalizers::Sequence::new(vec![NFKC.into(), Lowercase.into()]);
+        trainee.with_normalizer(Some(NormalizerWrapper::Sequence(steps)))?;
+        vec![Whitespace.into(), ByteLevel::new(false, true, false).into()]
+    } else {
+        // Single digits: a merged number would tie its tokens to the years and sums of one corpus.
+        vec![Digits::new(true).into(), ByteLevel::new(false, false, true).into()]
+    };
+    trainee.with_pre_tokenizer(Some(PreTokenizerWrapper::Sequence(Sequence::new(steps))));
+    trainee.with_decoder(Some(DecoderWrapper::ByteLevel(ByteLevel::default())));
+    Ok(trainee)
 }
 
 fn report(

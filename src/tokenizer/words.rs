@@ -17,32 +17,35 @@ enum Class {
     Other,
 }
 
-/// General category L, from the very tables that the tokenizers crate's pattern uses.
-struct Letters {
+/// A class of characters, from the very tables that the tokenizers crate's patterns use.
+pub(super) struct CharSet {
     /// One bit a code point of the basic plane.
     basic: Vec<u64>,
     /// Ranges beyond it, ascending.
     beyond: Vec<Range<u32>>,
 }
 
-static LETTERS: LazyLock<Letters> = LazyLock::new(|| {
-    let mut letters = Letters { basic: vec![0; 0x1_0000 / 64], beyond: Vec::new() };
-    let hir = regex_syntax::parse(r"\p{L}").map(regex_syntax::hir::Hir::into_kind);
-    let Ok(HirKind::Class(HirClass::Unicode(class))) = hir else { return letters };
-    for range in class.iter() {
-        let (start, end) = (range.start() as u32, range.end() as u32);
-        for code in start..=end.min(0xffff) {
-            letters.basic[code as usize / 64] |= 1 << (code % 64);
-        }
-        if end > 0xffff {
-            letters.beyond.push(start.max(0x1_0000)..end + 1);
-        }
-    }
-    letters
-});
+static LETTERS: LazyLock<CharSet> = LazyLock::new(|| CharSet::of(r"\p{L}"));
 
-impl Letters {
-    fn contains(&self, c: char) -> bool {
+impl CharSet {
+    /// The characters that match `pattern`, a class such as `\w`.
+    pub(super) fn of(pattern: &str) -> Self {
+        let mut set = Self { basic: vec![0; 0x1_0000 / 64], beyond: Vec::new() };
+        let hir = regex_syntax::parse(pattern).map(regex_syntax::hir::Hir::into_kind);
+        let Ok(HirKind::Class(HirClass::Unicode(class))) = hir else { return set };
+        for range in class.iter() {
+            let (start, end) = (range.start() as u32, range.end() as u32);
+            for code in start..=end.min(0xffff) {
+                set.basic[code as usize / 64] |= 1 << (code % 64);
+            }
+            if end > 0xffff {
+                set.beyond.push(start.max(0x1_0000)..end + 1);
+            }
+        }
+        set
+    }
+
+    pub(super) fn contains(&self, c: char) -> bool {
         let code = c as u32;
         match self.basic.get(code as usize / 64) {
             Some(bits) => bits >> (code % 64) & 1 == 1,
@@ -54,7 +57,7 @@ impl Letters {
     }
 }
 
-fn class(c: char, letters: &Letters) -> Class {
+fn class(c: char, letters: &CharSet) -> Class {
     match c {
         'a'..='z' | 'A'..='Z' => Class::Letter,
         '0'..='9' => Class::Digit,
@@ -104,7 +107,7 @@ pub(super) fn words(text: &str, mut on_word: impl FnMut(Range<usize>)) {
 }
 
 /// The end of the run of characters of one class that begins at `at`.
-fn run_end(text: &str, at: usize, wanted: Class, letters: &Letters) -> usize {
+fn run_end(text: &str, at: usize, wanted: Class, letters: &CharSet) -> usize {
     let rest = &text[at..];
     let ends = rest.char_indices().find(|&(_, c)| class(c, letters) != wanted);
     ends.map_or(text.len(), |(offset, _)| at + offset)

@@ -31,6 +31,100 @@ fn check(text: &str) {
     assert_eq!(text, OURS.decode(&ours.ids).unwrap());
 }
 
+/// An uncased tokenizer whose merges reach beyond ASCII, and the library's reading of it.
+static UNCASED: LazyLock<(Tokenizer, tokenizers::Tokenizer)> = LazyLock::new(|| {
+    let documents = minirag::corpus::embedded().unwrap().documents;
+    let mut texts: Vec<&str> = documents.iter().map(|d| d.text.as_str()).collect();
+    texts.extend(HARD.iter().chain(&HARD_UNCASED).cycle().take(4 * 30));
+    let settings = TrainSettings { vocab_size: 3000, lowercase: true, ..Default::default() };
+    let (ours, _) = train(&texts, &settings).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut library = tokenizers::Tokenizer::from_file(ours.save(folder.path()).unwrap()).unwrap();
+    library.set_encode_special_tokens(true);
+    (ours, library)
+});
+
+#[track_caller]
+fn check_uncased(text: &str) {
+    let (ours, library) = &*UNCASED;
+    let theirs = library.encode(text, false).unwrap();
+    let mut ids = vec![7];
+    ours.encode_ids_into(text, &mut ids).unwrap();
+    assert_eq!(theirs.get_ids(), &ids[1..], "ids of {text:?}");
+    assert_eq!(7, ids[0]);
+    assert_eq!(ids.len() - 1, ours.count(text).unwrap());
+    let encoding = ours.encode(text).unwrap();
+    assert_eq!(encoding.ids, &ids[1..]);
+    let offsets: Vec<_> = encoding.offsets.iter().map(|o| (o.start, o.end)).collect();
+    assert_eq!(theirs.get_offsets(), offsets, "offsets of {text:?}");
+    assert_eq!(library.decode(&encoding.ids, true).unwrap(), ours.decode(&encoding.ids).unwrap());
+}
+
+/// Texts that NFKC, lower case or the split at marks treat in a way of their own.
+const HARD_UNCASED: [&str; 16] = [
+    "The CAT'S_2 cats, x-Ray (A1)!",
+    "ﬁ ﬀ ＡＢＣ１２ Ⅷ ½ № ㎏ ℃ ™",
+    "İstanbul ISIK ıI ß ẞ Straße ΣΑΣ ΌΔΟΣ ς",
+    "e\u{301}E\u{301} cafe\u{301}s x\u{301}\u{316}\u{302}y \u{301} a \u{301}",
+    "a=\u{338}b <\u{338} >\u{338}> 1\u{338} _\u{301}",
+    "a\u{a8}b \u{b4}\u{2dc}x \u{2017} \u{a0}\u{3000}y\u{2003}z\u{85}w\u{2028}v",
+    "ｶﾞ ﾊﾟ か\u{3099} \u{1100}\u{1161}\u{11a8} 각 가\u{11a8}",
+    "क\u{93c} ਲ\u{a3c} \u{958} \u{fb2c} \u{2adc}",
+    "今天。明天！ＯＫ？ 「東京」タワー",
+    "กินข้าว กำ ນໍ້າ ခင်ဗျား",
+    "👩‍👩‍👧‍👦👍🏽🇨🇿 a👍b ZWJ\u{200d}x\u{200c}y",
+    "\0\0\0a\0B\u{1}\u{7f}\u{1c}\u{1f}x \0",
+    "K Å Ω ſ Å ÅNGSTRÖM ǅ ǆ ᾳ ᾼ ŉ",
+    "\u{feff}bom \u{200b}zero \u{ad}soft\u{ad}hyphen \u{fffd}",
+    "_Snake_Case_ __x__ it's don’t “quoted”",
+    "\u{1f1e6}\u{10ffff}\u{e0001} \u{1d400}\u{1d7d8} \u{2f800}",
+];
+
+#[test]
+fn hard_texts_are_encoded_uncased_as_by_the_library() {
+    HARD.iter().chain(&HARD_UNCASED).for_each(|text| check_uncased(text));
+    check_uncased(&HARD.concat());
+    check_uncased(&HARD_UNCASED.concat());
+    // Lengths about those that the cache tells apart, in either case.
+    let letters = "AbcDefgHij".repeat(6);
+    for length in 1..60 {
+        check_uncased(&letters[..length]);
+        check_uncased(&format!("x {} Y", &letters[..length]));
+    }
+    check_uncased(&"aB".repeat(5_000));
+    check_uncased(&"é".repeat(5_000));
+}
+
+#[test]
+fn every_character_is_encoded_uncased_as_by_the_library() {
+    let all: Vec<char> = ('\0'..'\u{33500}').chain('\u{e0000}'..'\u{e0200}').collect();
+    let (ours, library) = &*UNCASED;
+    for block in all.chunks(2_000) {
+        // Alone, and after and before letters and marks, with which it may compose.
+        let text: String = block
+            .iter()
+            .flat_map(|&c| ['a', c, 'B', c, ' ', c, ' ', '.', c, '=', ' ', 'é', c, 'É', '\n'])
+            .collect();
+        let mut ids = Vec::new();
+        ours.encode_ids_into(&text, &mut ids).unwrap();
+        let theirs = library.encode_fast(text.as_str(), false).unwrap();
+        assert!(theirs.get_ids() == ids, "from {:?}", block[0]);
+    }
+}
+
+#[test]
+fn the_uncased_form_ignores_case_blanks_and_compatibility_forms() {
+    let (ours, _) = &*UNCASED;
+    let ids = |text: &str| ours.encode(text).unwrap().ids;
+    assert_eq!(ids("the first café 12"), ids("The\nﬁRST  cafe\u{301} １２"));
+    assert_eq!(ids("a,b"), ids("A , B"));
+    assert_ne!(ids("ab"), ids("a b"));
+    let ends = ours.ends("The ﬁ CAFÉ.").unwrap();
+    assert_eq!((Some(&3), Some(&14)), (ends.first(), ends.last()));
+    let id = ours.special_id("<|endoftext|>").unwrap();
+    assert!(!ids("<|endoftext|>").contains(&id));
+}
+
 const HARD: [&str; 14] = [
     "",
     " ",
@@ -74,6 +168,15 @@ proptest! {
     fn random_texts_are_encoded_as_by_the_library(text in "\\PC*", spaced in "[ a's\n5é.|\u{301}]{0,60}") {
         check(&text);
         check(&spaced);
+        check_uncased(&text);
+        check_uncased(&spaced);
+    }
+
+    #[test]
+    fn random_composing_texts_are_encoded_uncased_as_by_the_library(
+        text in "[ aE=<'\n1_.\u{301}\u{338}\u{316}\u{345}éÉßİſﬁ\u{fb4f}か\u{3099}\u{1100}\u{1161}\u{11a8}각今\u{a8}\u{a0}\u{3000}]{0,40}",
+    ) {
+        check_uncased(&text);
     }
 }
 
@@ -186,5 +289,21 @@ fn hard_files_are_encoded_as_by_the_library() {
     let Some(folder) = shared("data/hard-inputs/markdown") else { return };
     for file in crate::files(&folder) {
         check(&String::from_utf8_lossy(&std::fs::read(file).unwrap()));
+    }
+}
+
+#[test]
+fn hard_files_are_encoded_uncased_as_by_the_library() {
+    let (ours, library) = &*UNCASED;
+    for folder in ["markdown", "text", "generated", "html", "encodings"] {
+        let Some(folder) = shared(&format!("data/hard-inputs/{folder}")) else { return };
+        for file in crate::files(&folder) {
+            let bytes = std::fs::read(&file).unwrap();
+            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(200_000)]);
+            let mut ids = Vec::new();
+            ours.encode_ids_into(&text, &mut ids).unwrap();
+            let theirs = library.encode_fast(text.as_ref(), false).unwrap();
+            assert!(theirs.get_ids() == ids, "{}", file.display());
+        }
     }
 }
