@@ -68,17 +68,18 @@ impl AdamW {
         }
     }
 
-    /// Moves `params` against their gradients, at `factor` times the peak learning rate, and
-    /// returns the gradients' global norm before clipping. A parameter without a gradient stays.
+    /// Moves `params` against their gradients, at `factor` times the peak learning rate; `norm` is
+    /// the gradients' [`global_norm`], by which they are clipped. A parameter without a gradient
+    /// stays.
     ///
     /// # Errors
     /// A gradient of another size than its parameter.
-    pub fn step(&mut self, params: &Params, gradients: &Gradients, factor: f64) -> Result<f64> {
-        let mut sum = 0.0;
-        for gradient in gradients.values() {
-            sum += with_values(gradient, |g| f64::from(kernels::sum_of_squares(g)))?;
-        }
-        let norm = sum.sqrt();
+    pub fn step(
+        &mut self,
+        params: &Params,
+        gradients: &Gradients,
+        (factor, norm): (f64, f64),
+    ) -> Result<()> {
         let AdamWSettings { lr, beta1, beta2, epsilon, weight_decay, clip } = self.settings;
         let shrink = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
         self.steps += 1;
@@ -112,7 +113,7 @@ impl AdamW {
                 var.inplace_op1(&Update { gradient, moments: Mutex::new(moments), rates })
             })??;
         }
-        Ok(norm)
+        Ok(())
     }
 
     /// The moments by name, `name.mean` and `name.square`, and the number of steps as `steps`.
@@ -157,6 +158,18 @@ impl AdamW {
         self.steps = read("steps", 1)?[0] as i32;
         Ok(())
     }
+}
+
+/// The Euclidean norm of all gradients together.
+///
+/// # Errors
+/// Those of candle.
+pub fn global_norm(gradients: &Gradients) -> Result<f64> {
+    let mut sum = 0.0;
+    for gradient in gradients.values() {
+        sum += with_values(gradient, |g| f64::from(kernels::sum_of_squares(g)))?;
+    }
+    Ok(sum.sqrt())
 }
 
 struct Update<'a> {

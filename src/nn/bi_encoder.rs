@@ -160,17 +160,6 @@ impl BiEncoder {
         })
     }
 
-    /// The same network, through which no gradient flows.
-    pub fn detached(&self) -> Self {
-        let dense = self.dense.iter();
-        Self {
-            config: self.config.clone(),
-            table: self.table.detach(),
-            token_weight: self.token_weight.detach(),
-            dense: dense.map(|(w, b)| (w.detach(), b.as_ref().map(Tensor::detach))).collect(),
-        }
-    }
-
     /// Embeds bags of token ids, shape `(bags, dim)`, before they are brought to unit length.
     ///
     /// # Errors

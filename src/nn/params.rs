@@ -212,11 +212,19 @@ fn tensor(view: &TensorView<'_>, name: &str, path: &Path) -> Result<Tensor> {
     Ok(tensor.to_dtype(DType::F32)?)
 }
 
-/// Writes tensors as a safetensors file, the same bytes for the same values.
+/// What every checkpoint says of itself: transformers looks for it.
+pub const CHECKPOINT: (&str, &str) = ("format", "pt");
+
+/// Writes tensors and one line of metadata (a second one would have no fixed order) as a
+/// safetensors file, the same bytes for the same values.
 ///
 /// # Errors
 /// A file that cannot be written.
-pub fn write_tensors(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<()> {
+pub fn write_tensors(
+    path: &Path,
+    tensors: &BTreeMap<String, Tensor>,
+    (key, value): (&str, &str),
+) -> Result<()> {
     let mut bytes = BTreeMap::new();
     for (name, tensor) in tensors {
         let values = tensor.flatten_all()?.to_vec1::<f32>()?;
@@ -229,8 +237,7 @@ pub fn write_tensors(path: &Path, tensors: &BTreeMap<String, Tensor>) -> Result<
         let view = TensorView::new(safetensors::Dtype::F32, shape.clone(), raw).map_err(invalid)?;
         views.push((*name, view));
     }
-    // transformers looks for this key.
-    let metadata = [("format".to_owned(), "pt".to_owned())].into();
+    let metadata = [(key.to_owned(), value.to_owned())].into();
     let data = safetensors::serialize(views, Some(metadata)).map_err(invalid)?;
     std::fs::write(path, data).map_err(Error::io(path))
 }
