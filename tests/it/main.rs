@@ -16,6 +16,8 @@ mod index;
 mod layers;
 mod lexical;
 mod metrics;
+mod minilm;
+mod nn_bert;
 mod pipelines;
 mod prompts;
 mod reports;

@@ -20,9 +20,9 @@ use attention::{Attention, Head};
 use layer::{Layer, Norm, Scratch};
 
 /// Tokens of a block, unless one sequence has more.
-const BLOCK: usize = 256;
+const BLOCK: usize = 384;
 /// Tokens of a stretch.
-const STRETCH: usize = 48;
+const STRETCH: usize = 132;
 /// Stretches have a multiple of these: the rows of a tile of the product.
 const ROWS: usize = 12;
 
@@ -149,7 +149,8 @@ impl FusedBert {
         for (index, layer) in self.layers.iter().enumerate() {
             let next = self.layers.get(index + 1);
             let attention = Attention::new(&self.config, &lengths, (qkv, heads), parts);
-            let rows = x.par_chunks_mut(part * hidden).zip(next_qkv.par_chunks_mut(part * 3 * hidden));
+            let rows =
+                x.par_chunks_mut(part * hidden).zip(next_qkv.par_chunks_mut(part * 3 * hidden));
             rows.enumerate().with_min_len(share).for_each_init(
                 Scratch::default,
                 |scratch, (stretch, (x, next_qkv))| {
