@@ -27,8 +27,9 @@ pub mod cite;
 pub mod index;
 pub mod pipeline;
 
-// Beside the way: measuring it, and the command line.
+// Beside the way: measuring it, training what it is made of, and the command line.
 pub mod eval;
+pub mod train;
 pub mod cli;
 
 pub use error::{Error, Result};

@@ -7,18 +7,18 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 
 /// The text of a file, without a byte order mark.
-pub(super) fn read(path: &Path) -> Result<String> {
+pub(crate) fn read(path: &Path) -> Result<String> {
     let text = fs::read_to_string(path).map_err(Error::io(path))?;
     Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
 /// A fault in one line of a file; the message begins `path:line`.
-pub(super) fn at_line(path: &Path, line: usize, message: impl Into<String>) -> Error {
+pub(crate) fn at_line(path: &Path, line: usize, message: impl Into<String>) -> Error {
     Error::format(format!("{}:{line}", path.display()), message)
 }
 
 /// Each line that is not blank, parsed, with its number from 1.
-pub(super) fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>> {
+pub(crate) fn json_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<(usize, T)>> {
     let text = read(path)?;
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines

@@ -1,0 +1,3 @@
+//! Training: what each network learns from, and how.
+
+pub mod pairs;
