@@ -21,8 +21,12 @@ fn allowed(module: &str) -> Option<Vec<&'static str>> {
         "index" => Some([GROUND, ROOMS].concat()),
         "pipeline" => Some([GROUND, ROOMS, &["index"]].concat()),
         "eval" => Some([GROUND, ROOMS, &["index", "pipeline"]].concat()),
-        "cli" => Some([GROUND, ROOMS, &["index", "pipeline", "eval"]].concat()),
-        "lib" | "bin" => Some([GROUND, ROOMS, &["index", "pipeline", "eval", "cli"]].concat()),
+        // Of eval its metrics and the reading of its data sets.
+        "train" => Some([GROUND, ROOMS, &["eval"]].concat()),
+        "cli" => Some([GROUND, ROOMS, &["index", "pipeline", "eval", "train"]].concat()),
+        "lib" | "bin" => {
+            Some([GROUND, ROOMS, &["index", "pipeline", "eval", "train", "cli"]].concat())
+        }
         room if ROOMS.contains(&room) => Some(GROUND.to_vec()),
         _ => None,
     }

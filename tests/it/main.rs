@@ -16,6 +16,7 @@ mod index;
 mod layers;
 mod lexical;
 mod metrics;
+mod pairs;
 mod pipelines;
 mod prompts;
 mod reports;
