@@ -15,6 +15,7 @@ mod labelled;
 mod mine;
 mod order;
 mod recipes;
+mod settings;
 mod source;
 mod texts;
 mod unlabelled;
@@ -22,7 +23,7 @@ mod unlabelled;
 pub use duplicates::near_duplicates;
 pub use labelled::{Labelled, LabelledSettings};
 pub use mine::{MineReport, MineSettings, SearchFn, mine_negatives};
-pub use recipes::{RecipeSettings, Weights};
+pub use settings::{RecipeSettings, Weights};
 pub use texts::{LabelledTexts, TextPair};
 pub use unlabelled::{Unlabelled, UnlabelledSettings};
 
