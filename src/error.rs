@@ -54,6 +54,19 @@ pub enum Error {
         /// The score.
         score: f32,
     },
+    /// A tensor operation that could not be done.
+    #[error("tensors: {0}")]
+    Tensor(#[from] candle_core::Error),
+    /// A training step whose loss or gradients are no numbers.
+    #[error("step {step}: the {what} is {value}; try a lower --lr (what was saved can be resumed)")]
+    Diverged {
+        /// The step, counted from 1; nothing of it was applied.
+        step: u64,
+        /// `loss` or the like.
+        what: &'static str,
+        /// What was computed.
+        value: f64,
+    },
     /// The index and the settings do not belong together.
     #[error("{0}")]
     Mismatch(String),

@@ -9,6 +9,7 @@ pub mod types;
 pub mod text;
 pub mod rng;
 pub mod tokenizer;
+pub mod nn;
 
 // The rooms, in the order the data meets them.
 pub mod corpus;
@@ -27,7 +28,7 @@ pub mod cite;
 pub mod index;
 pub mod pipeline;
 
-// Beside the way: measuring it, training what it is made of, and the command line.
+// Beside the way: measuring it, training what it runs on, and the command line.
 pub mod eval;
 pub mod train;
 pub mod cli;

@@ -54,6 +54,13 @@ impl Rng {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A number from the normal distribution with mean 0 and deviation 1 (Box and Muller 1958).
+    pub fn normal(&mut self) -> f32 {
+        // 1 - u is never 0, whose logarithm is not finite.
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        (radius * (std::f64::consts::TAU * self.uniform()).cos()) as f32
+    }
+
     /// Puts `items` in a random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {

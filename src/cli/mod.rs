@@ -8,6 +8,8 @@ mod demo;
 mod evaluate;
 mod open;
 mod show;
+mod train;
+mod train_biencoder;
 
 use std::{
     borrow::Cow,
@@ -22,6 +24,8 @@ pub use args::{ModelArgs, SourceArgs, VerboseArgs};
 pub use demo::Demo;
 pub use evaluate::Evaluate;
 pub use open::{Opened, embedder, open, tokenizer};
+pub use train::TrainArgs;
+pub use train_biencoder::TrainBiencoder;
 
 /// Ends a command: its exit code, or its failure on standard error and 1. A reader that has gone
 /// away (`| head`) is no failure.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{ModelArgs, SourceArgs, args::decimal, value_name};
 use crate::{
     corpus::{self, Corpus},
-    embed::{Embedder, HashingEmbedder},
+    embed::{self, Embedder, HashingEmbedder},
     error::{Error, Result},
     eval::run::Stage,
     index::{Index, Manifest, Origin, Tools},
@@ -153,14 +153,14 @@ fn build_index(
     Ok((index, skipped))
 }
 
-/// The embedder of that name on the command line.
+/// The embedder of that name on the command line, or of that folder.
 ///
 /// # Errors
 /// There is none.
 pub fn embedder(name: &str) -> Result<Box<dyn Embedder>> {
     match name {
         "hashing" => Ok(Box::new(HashingEmbedder::default())),
-        other => Err(unknown("embedder", other, "`hashing`")),
+        folder => embed::open(Path::new(folder)),
     }
 }
 

@@ -1,10 +1,17 @@
 //! Text in, vectors out.
 
+mod bi_encoder;
 mod hashing;
 
+use std::path::Path;
+
+pub use bi_encoder::BiEncoder;
 pub use hashing::HashingEmbedder;
 
-use crate::{error::Result, types::Vectors};
+use crate::{
+    error::{Error, Result},
+    types::Vectors,
+};
 
 /// Turns texts into vectors whose dot product is their similarity.
 pub trait Embedder: Send + Sync {
@@ -26,4 +33,19 @@ pub trait Embedder: Send + Sync {
     fn fit(&mut self, stored: Vectors) -> Result<Vectors> {
         Ok(stored)
     }
+}
+
+/// The embedder of a checkpoint folder.
+///
+/// # Errors
+/// A folder that is not there, or holds no embedder.
+pub fn open(folder: &Path) -> Result<Box<dyn Embedder>> {
+    if !folder.is_dir() {
+        return Err(Error::format(
+            folder,
+            "there is no such folder: --embedder is `hashing` or a \
+             checkpoint folder, which train-biencoder makes",
+        ));
+    }
+    Ok(Box::new(BiEncoder::open(folder)?))
 }

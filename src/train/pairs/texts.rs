@@ -122,6 +122,19 @@ impl LabelledTexts {
         Ok(Self::new(path, anchors.texts(), passages.texts(), pairs))
     }
 
+    /// A number for all that they hold, so that a resumed run sees whether they changed.
+    pub fn hash(&self) -> String {
+        let mut key = super::Key::default();
+        for text in self.anchors.iter().chain(&self.passages) {
+            key.add(text.bytes().chain([0xff]));
+        }
+        for pair in &self.pairs {
+            let places = [&pair.anchor, &pair.positive].into_iter().chain(&pair.negatives);
+            key.add(places.flat_map(|place| place.to_le_bytes()));
+        }
+        format!("{:016x}", key.0)
+    }
+
     /// Reads a split of a BEIR folder: what is judged above 0 is a positive, what is judged 0 or
     /// less a hard negative; a passage is title and text of a document.
     ///
