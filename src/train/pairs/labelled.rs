@@ -67,7 +67,7 @@ impl Labelled {
             tokenizer.encode_ids_into(text, &mut ids)?;
             ids.truncate(settings.max_tokens);
             ids.shrink_to_fit();
-            Ok(ids)
+            Ok::<_, Error>(ids)
         };
         let anchors = texts.anchors.par_iter();
         let anchors = anchors.map(|text| Ok(Text { ids: ids(text)?, group: text_key(text) }));
