@@ -395,6 +395,8 @@ fn beir(qrels: &str) -> minirag::Result<LabelledTexts> {
             )
         }),
     );
+    let corpus = std::fs::read_to_string(folder.path().join("corpus.jsonl")).unwrap();
+    write("corpus.jsonl", corpus + "{\"_id\": \"empty\", \"title\": \"\", \"text\": \" \"}\n");
     write("queries.jsonl", lines(&|n| format!("{{\"_id\": \"{n}\", \"text\": \"ask q{n:03}q\"}}")));
     write("qrels/train.tsv", format!("query-id\tcorpus-id\tscore\n{qrels}"));
     LabelledTexts::beir(folder.path(), "train")
@@ -404,7 +406,7 @@ fn beir(qrels: &str) -> minirag::Result<LabelledTexts> {
 fn a_beir_split_gives_positives_and_judged_negatives() {
     let judged = |n: usize| format!("{n}\td{n}\t2\n{n}\td{}\t0\n", (n + 1) % 40);
     let texts = beir(&(0..30).map(judged).collect::<String>()).unwrap();
-    assert_eq!((30, 40, 30), (texts.anchors.len(), texts.passages.len(), texts.pairs.len()));
+    assert_eq!((30, 41, 30), (texts.anchors.len(), texts.passages.len(), texts.pairs.len()));
     for pair in &texts.pairs {
         let n = said_in(&texts.anchors[pair.anchor]);
         let positive = &texts.passages[pair.positive];
@@ -420,6 +422,8 @@ fn a_beir_split_gives_positives_and_judged_negatives() {
     assert!(dev_positives.is_disjoint(&train));
     assert!(pairs.batch(1, 0, 28).iter().any(|e| e.negatives.len() == 1));
 
+    let hollow = beir("1\td1\t1\n1\tempty\t1\n2\td2\t1\n").unwrap();
+    assert_eq!((1, 2), (hollow.without_text, hollow.pairs.len()));
     let message = |qrels: &str| beir(qrels).unwrap_err().to_string();
     assert!(message("1\td99\t1\n").contains("judges `d99`, which corpus.jsonl lacks"));
     assert!(message("1\td1\t0\n").contains("no document above 0"));
