@@ -9,6 +9,7 @@
 
 mod byte_bpe;
 mod cache;
+mod model_input;
 mod train;
 mod uncased;
 mod words;
@@ -22,6 +23,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
+pub use model_input::ModelInput;
 pub use train::{TrainReport, TrainSettings, train};
 
 use crate::{

@@ -55,6 +55,9 @@ struct DenseJson {
     out_features: usize,
     bias: bool,
     activation_function: String,
+    /// Whether the input is added to the output, which cannot be done here.
+    #[serde(default, skip_serializing)]
+    use_residual: bool,
 }
 
 const MODULES: &str = "modules.json";
@@ -254,11 +257,15 @@ fn read_table(path: &Path) -> Result<(usize, usize, Vec<f32>)> {
     }
 }
 
-type Weights = (Vec<f32>, Vec<f32>);
+pub(super) type Weights = (Vec<f32>, Vec<f32>);
 
-fn read_dense(folder: &Path) -> Result<(DenseConfig, Weights)> {
+pub(super) fn read_dense(folder: &Path) -> Result<(DenseConfig, Weights)> {
     let path = folder.join("config.json");
-    let DenseJson { in_features, out_features, bias, activation_function } = read_json(&path)?;
+    let DenseJson { in_features, out_features, bias, activation_function, use_residual } =
+        read_json(&path)?;
+    if use_residual {
+        return Err(Error::format(path, "use_residual is true, which cannot be run"));
+    }
     let known = ACTIVATIONS.iter().find(|(name, _)| *name == activation_function);
     let Some((_, activation)) = known else {
         let names = ACTIVATIONS.map(|(name, _)| name).join("`, `");
@@ -295,6 +302,7 @@ fn write_dense(folder: &Path, layer: DenseConfig, (weight, bias): &Weights) -> R
         out_features,
         bias: has_bias,
         activation_function: name.map_or("", |(name, _)| name).to_owned(),
+        use_residual: false,
     };
     fs::create_dir_all(folder).map_err(Error::io(folder))?;
     write_json(&folder.join("config.json"), &json)?;

@@ -1,10 +1,12 @@
 //! Text in, vectors out.
 
+mod bert;
 mod bi_encoder;
 mod hashing;
 
 use std::path::Path;
 
+pub use bert::{BertEmbedder, Truncated};
 pub use bi_encoder::BiEncoder;
 pub use hashing::HashingEmbedder;
 
@@ -12,6 +14,7 @@ use crate::{
     error::{Error, Result},
     types::Vectors,
 };
+use bi_encoder::{Module, read_json};
 
 /// Turns texts into vectors whose dot product is their similarity.
 pub trait Embedder: Send + Sync {
@@ -47,5 +50,10 @@ pub fn open(folder: &Path) -> Result<Box<dyn Embedder>> {
              checkpoint folder, which train-biencoder makes",
         ));
     }
-    Ok(Box::new(BiEncoder::open(folder)?))
+    let path = folder.join("modules.json");
+    let modules: Vec<Module> = if path.exists() { read_json(&path)? } else { Vec::new() };
+    Ok(match modules.first().map(Module::class) {
+        Some("StaticEmbedding") => Box::new(BiEncoder::open(folder)?),
+        _ => Box::new(BertEmbedder::open(folder)?),
+    })
 }

@@ -268,10 +268,7 @@ impl FusedBiEncoder {
             }
         }
         for (layer, (weight, bias)) in self.config.dense.iter().zip(&self.dense) {
-            let mut y = vec![0.0; bags.len() * layer.out_features];
-            kernels::product(&mut y, &x, weight, layer.in_features);
-            activate(&mut y, bias, layer);
-            x = y;
+            x = dense(&x, weight, bias, layer);
         }
         out.copy_from_slice(&x);
         for (row, ids) in out.chunks_exact_mut(self.config.dim()).zip(bags) {
@@ -294,6 +291,14 @@ impl FusedBiEncoder {
         });
         out
     }
+}
+
+/// A dense layer of rows `x`, shape `(n, in)`: `weight` is `(out, in)`, `bias` `(out)` or empty.
+pub fn dense(x: &[f32], weight: &[f32], bias: &[f32], layer: &DenseConfig) -> Vec<f32> {
+    let mut y = vec![0.0; x.len() / layer.in_features * layer.out_features];
+    kernels::product(&mut y, x, weight, layer.in_features);
+    activate(&mut y, bias, layer);
+    y
 }
 
 fn activate(rows: &mut [f32], bias: &[f32], layer: &DenseConfig) {

@@ -15,6 +15,7 @@ pub mod loss;
 pub mod adamw;
 pub mod schedule;
 pub mod bi_encoder;
+pub mod bert;
 
 pub use adamw::{AdamW, AdamWSettings};
 pub use bi_encoder::BiEncoder;

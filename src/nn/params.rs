@@ -83,28 +83,10 @@ impl Params {
         mut tensors: BTreeMap<String, Tensor>,
         path: &Path,
     ) -> Result<Self> {
-        let missing: Vec<&str> =
-            plan.keys().filter(|name| !tensors.contains_key(*name)).map(String::as_str).collect();
-        let unknown: Vec<&str> =
-            tensors.keys().filter(|name| !plan.contains_key(*name)).map(String::as_str).collect();
-        if !missing.is_empty() || !unknown.is_empty() {
-            return Err(Error::format(
-                path,
-                format!(
-                    "not the parameters of this network: missing {}; unknown {}",
-                    list(&missing),
-                    list(&unknown)
-                ),
-            ));
-        }
+        check(plan, &tensors, path)?;
         let mut vars = BTreeMap::new();
-        for (name, param) in plan {
+        for name in plan.keys() {
             let Some(tensor) = tensors.remove(name) else { continue };
-            if tensor.dims() != param.shape {
-                let (got, expected) = (tensor.dims(), &param.shape);
-                let message = format!("`{name}` has shape {got:?}; config.json wants {expected:?}");
-                return Err(Error::format(path, message));
-            }
             vars.insert(name.clone(), Var::from_tensor(&tensor)?);
         }
         Ok(Self(vars))
@@ -172,13 +154,50 @@ impl Params {
     }
 }
 
+/// Checks that `tensors` are those of the plan, no more, no less, in its shapes.
+///
+/// # Errors
+/// Missing or unknown names, or other shapes; `path` is where they were read.
+pub fn check(plan: &Plan, tensors: &BTreeMap<String, Tensor>, path: &Path) -> Result<()> {
+    let missing: Vec<&str> =
+        plan.keys().filter(|name| !tensors.contains_key(*name)).map(String::as_str).collect();
+    let unknown: Vec<&str> =
+        tensors.keys().filter(|name| !plan.contains_key(*name)).map(String::as_str).collect();
+    if !missing.is_empty() || !unknown.is_empty() {
+        return Err(Error::format(
+            path,
+            format!(
+                "not the parameters of this network: missing {}; unknown {}",
+                list(&missing),
+                list(&unknown)
+            ),
+        ));
+    }
+    for (name, param) in plan {
+        let Some(tensor) = tensors.get(name).filter(|tensor| tensor.dims() != param.shape) else {
+            continue;
+        };
+        let (got, expected) = (tensor.dims(), &param.shape);
+        let message = format!("`{name}` has shape {got:?}; config.json wants {expected:?}");
+        return Err(Error::format(path, message));
+    }
+    Ok(())
+}
+
 /// Reads the tensors of a safetensors file as `f32`.
 ///
 /// # Errors
 /// No such file, one that is no safetensors file or is cut short, a type that holds no floats.
 pub fn read_tensors(path: &Path) -> Result<BTreeMap<String, Tensor>> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|error| {
+    parse_tensors(&std::fs::read(path).map_err(Error::io(path))?, path)
+}
+
+/// As [`read_tensors`], of the content of the file at `path`.
+///
+/// # Errors
+/// Bytes that are no safetensors file, a type that holds no floats.
+pub fn parse_tensors(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Tensor>> {
+    let file = SafeTensors::deserialize(bytes).map_err(|error| {
         let size = bytes.len();
         Error::format(path, format!("{size} bytes that are no safetensors file: {error}"))
     })?;

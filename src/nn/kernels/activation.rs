@@ -31,6 +31,36 @@ vectorised! {
 }
 
 vectorised! {
+    /// `x = gelu(x)`, the exact form.
+    pub fn gelu(values: &mut [f32]) {
+        for x in values {
+            *x *= normal(*x).0;
+        }
+    }
+}
+
+vectorised! {
+    /// `x = gelu(x)` by the approximation with a hyperbolic tangent.
+    pub fn gelu_tanh(values: &mut [f32]) {
+        const SQRT_2_OVER_PI: f32 = 0.797_884_6;
+        for x in values {
+            let inner = SQRT_2_OVER_PI * (*x + 0.044_715 * *x * *x * *x);
+            // (1 + tanh(y)) / 2 = 1 / (1 + exp(-2 y))
+            *x /= 1.0 + exp(-2.0 * inner);
+        }
+    }
+}
+
+vectorised! {
+    /// What is below zero becomes zero.
+    pub fn relu(values: &mut [f32]) {
+        for x in values {
+            *x = x.max(0.0);
+        }
+    }
+}
+
+vectorised! {
     /// The gradient of [`bias_gelu`] at `rows`: `dx = upstream * gelu'(rows + bias)`, all `(n, d)`.
     pub fn bias_gelu_backward(dx: &mut [f32], rows: &[f32], bias: &[f32], upstream: &[f32]) {
         const INV_SQRT_2PI: f32 = 0.398_942_3;

@@ -37,15 +37,22 @@ macro_rules! vectorised {
 }
 
 mod activation;
+mod layer_norm;
+mod packed;
 mod product;
 mod rows;
+mod softmax;
+mod tile;
 
-pub use activation::{bias_gelu, bias_gelu_backward};
+pub use activation::{bias_gelu, bias_gelu_backward, gelu, gelu_tanh, relu};
+pub use layer_norm::{add_layer_norm, layer_norm, layer_norm_backward};
+pub use packed::{Packed, Rows, RowsMut};
 pub use product::product;
 pub use rows::{
     AdamWRates, adamw, add_bias, add_scaled, column_sums, dot, log_sum_exp, normalize,
     softmax_into, sum_of_squares,
 };
+pub use softmax::{softmax, softmax_backward};
 
 /// Lanes that sums run over: one AVX-512 register.
 pub(crate) const LANES: usize = 16;

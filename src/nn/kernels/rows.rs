@@ -64,7 +64,7 @@ pub fn normalize(row: &mut [f32]) {
 }
 
 #[inline(always)]
-fn max(row: &[f32]) -> f32 {
+pub(super) fn max(row: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];
     let chunks = row.chunks_exact(LANES);
     let mut max = f32::NEG_INFINITY;

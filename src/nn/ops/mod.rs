@@ -5,15 +5,19 @@
 
 mod cross_entropy;
 mod embedding_bag;
+mod layer_norm;
 mod linear;
 mod normalize;
+mod softmax;
 
 use candle_core::{CpuStorage, Device, Layout, Result, Shape, Storage, Tensor, bail};
 
 pub use cross_entropy::cross_entropy;
 pub use embedding_bag::{Bags, embedding_bag};
+pub use layer_norm::layer_norm;
 pub use linear::{linear, linear_gelu};
 pub use normalize::l2_normalize;
+pub use softmax::masked_softmax;
 
 /// Rows of a parallel block; a constant, so that sums do not depend on the number of threads.
 const BLOCK: usize = 64;
