@@ -51,7 +51,8 @@ impl Tokenizer {
         };
         let special = library.get_post_processor().map_or(0, |p| p.added_tokens(pair.is_some()));
         let Some(max_length) = max.checked_sub(special) else {
-            let message = format!("a limit of {max} tokens is less than the {special} special ones");
+            let message =
+                format!("a limit of {max} tokens is less than the {special} special ones");
             return Err(Error::Setting(message));
         };
         let plain = |text| library.encode_fast(text, false).map_err(cannot_encode);
@@ -66,7 +67,8 @@ impl Tokenizer {
             stride: 0,
             direction: TruncationDirection::Right,
         };
-        let (first, second) = truncate_encodings(first, second, &settings).map_err(cannot_encode)?;
+        let (first, second) =
+            truncate_encodings(first, second, &settings).map_err(cannot_encode)?;
         let cut = before - count(&first, &second);
         let encoding = library.post_process(first, second, true).map_err(cannot_encode)?;
         let (ids, types) = (encoding.get_ids().to_vec(), encoding.get_type_ids().to_vec());

@@ -161,7 +161,8 @@ fn read_pooling(folder: &Path, config: &BertConfig) -> Result<(Vec<Pooling>, boo
         };
         pooling.push(*mode);
     }
-    let former = json.iter().filter(|(key, _)| names.is_empty() && key.starts_with("pooling_mode_"));
+    let former =
+        json.iter().filter(|(key, _)| names.is_empty() && key.starts_with("pooling_mode_"));
     for (key, _) in former.clone().filter(|(_, value)| value.as_bool() == Some(true)) {
         if !Pooling::NAMES.iter().any(|(_, known, _)| key == known) {
             return wrong(format!("{key} is not known"));
@@ -170,7 +171,8 @@ fn read_pooling(folder: &Path, config: &BertConfig) -> Result<(Vec<Pooling>, boo
     let stated = former.count() > 0;
     if stated {
         let on = |key: &str| json.get(key).and_then(Value::as_bool) == Some(true);
-        pooling.extend(Pooling::NAMES.iter().filter(|(_, key, _)| on(key)).map(|(_, _, mode)| *mode));
+        pooling
+            .extend(Pooling::NAMES.iter().filter(|(_, key, _)| on(key)).map(|(_, _, mode)| *mode));
     }
     if pooling.is_empty() && names.is_empty() {
         // What sentence-transformers does where nothing is said.

@@ -34,7 +34,9 @@ pub(super) fn read(folder: &Path) -> Result<(BTreeMap<String, Tensor>, Sha256)> 
         let Index { weight_map } = read_json(&index)?;
         let names: BTreeSet<String> = weight_map.into_values().collect();
         // A name with a folder in it could lead anywhere.
-        if let Some(name) = names.iter().find(|name| Path::new(name).file_name().is_none_or(|f| f != name.as_str())) {
+        if let Some(name) =
+            names.iter().find(|name| Path::new(name).file_name().is_none_or(|f| f != name.as_str()))
+        {
             return Err(Error::format(index, format!("`{name}` is no file beside it")));
         }
         names.iter().map(|name| folder.join(name)).collect()

@@ -198,7 +198,9 @@ impl BertConfig {
     pub fn check(&self, sequence: &Sequence<'_>) -> Result<()> {
         let (length, most) = (sequence.ids.len(), self.max_positions());
         if length == 0 || length > most {
-            return Err(Error::Setting(format!("a sequence of {length} tokens; 1 to {most} can be")));
+            return Err(Error::Setting(format!(
+                "a sequence of {length} tokens; 1 to {most} can be"
+            )));
         }
         if !sequence.types.is_empty() && sequence.types.len() != length {
             let (what, got) = ("segments of a sequence's tokens", sequence.types.len());

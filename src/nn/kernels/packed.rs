@@ -51,7 +51,11 @@ impl Packed {
     /// Lays out `weight`, shape `(outputs, inputs)`, as a linear layer has it.
     pub fn new(weight: &[f32], inputs: usize) -> Self {
         let mut packed = Self::default();
-        packed.set_transposed(Rows { values: weight, stride: inputs }, weight.len() / inputs, inputs);
+        packed.set_transposed(
+            Rows { values: weight, stride: inputs },
+            weight.len() / inputs,
+            inputs,
+        );
         packed
     }
 

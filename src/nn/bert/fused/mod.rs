@@ -149,7 +149,8 @@ impl FusedBert {
         for (index, layer) in self.layers.iter().enumerate() {
             let next = self.layers.get(index + 1);
             let attention = Attention::new(&self.config, &lengths, (qkv, heads), parts);
-            let rows = x.par_chunks_mut(part * hidden).zip(next_qkv.par_chunks_mut(part * 3 * hidden));
+            let rows =
+                x.par_chunks_mut(part * hidden).zip(next_qkv.par_chunks_mut(part * 3 * hidden));
             rows.enumerate().with_min_len(share).for_each_init(
                 Scratch::default,
                 |scratch, (stretch, (x, next_qkv))| {
