@@ -29,8 +29,12 @@ pub fn reciprocal_rank(legs: &[Leg<'_>], keep: usize) -> Result<Ranking> {
     combine(Scale::Rrf, legs, keep, |_, rank, _| Ok(1.0 / (RRF_K + rank as f32)))
 }
 
-/// Mean over legs, by weight, of scores normalised to 0..1: the theoretical minimum (BM25 0,
-/// cosine -1) gives 0, the leg's best score 1. Equal scores go by best rank, then row.
+/// Mean over legs, by weight, of scores normalised to 0..1: no likeness (0, of BM25 and of a
+/// cosine) gives 0, the leg's best score 1. Equal scores go by best rank, then row.
+///
+/// The paper takes -1 for the cosine's minimum. A row that a leg did not return gets nothing from
+/// it, and with -1 that lies half the range below the leg's last hit: being among the leg's
+/// candidates would count more than the score.
 ///
 /// # Errors
 /// A leg whose scale has no theoretical minimum.
@@ -38,8 +42,7 @@ pub fn convex(legs: &[Leg<'_>], keep: usize) -> Result<Ranking> {
     let total: f32 = legs.iter().map(|leg| leg.weight.max(0.0)).sum();
     combine(Scale::Convex, legs, keep, |ranking, _, score| {
         let minimum = match ranking.scale() {
-            Scale::Bm25 => 0.0,
-            Scale::Cosine => -1.0,
+            Scale::Bm25 | Scale::Cosine => 0.0,
             other => {
                 let name = other.name();
                 return Err(Error::Setting(format!("{name} scores have no minimum to fuse by")));
@@ -47,7 +50,7 @@ pub fn convex(legs: &[Leg<'_>], keep: usize) -> Result<Ranking> {
         };
         let best = ranking.best().unwrap_or(minimum);
         let range = best - minimum;
-        Ok(if range > 0.0 { (score - minimum) / range / total } else { 0.0 })
+        Ok(if range > 0.0 { (score - minimum).max(0.0) / range / total } else { 0.0 })
     })
 }
 

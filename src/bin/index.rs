@@ -45,9 +45,10 @@ struct Args {
     /// Tokens that neighbouring chunks share [default: that of the old index, else 20]
     #[arg(long, env = "MINIRAG_CHUNK_OVERLAP", value_name = "N")]
     chunk_overlap: Option<usize>,
-    /// `hashing`
-    #[arg(long, env = "MINIRAG_EMBEDDER", value_name = "NAME", default_value = "hashing")]
-    embedder: String,
+    /// `hashing`, or a checkpoint folder [default: that of the old index, else
+    /// models/biencoder, which is also built in]
+    #[arg(long, env = "MINIRAG_EMBEDDER", value_name = "NAME|DIR")]
+    embedder: Option<String>,
     /// Check the index against itself and its documents
     #[arg(long, conflicts_with_all = ["stats", "dry_run", "strict"])]
     verify: bool,
@@ -76,7 +77,8 @@ fn run(args: &Args) -> Result<ExitCode> {
     if args.stats {
         return stats(args);
     }
-    let embedder = cli::embedder(&args.embedder)?;
+    let name = cli::embedder_name(args.embedder.as_deref(), Some(&args.index));
+    let embedder = cli::embedder(&name)?;
     if args.verify {
         let found = verify(&args.index, args.corpus.as_deref(), embedder.as_ref())?;
         show(args, &found.json(), &found.to_string())?;
@@ -93,7 +95,7 @@ fn run(args: &Args) -> Result<ExitCode> {
             tokens: args.chunk_tokens,
             overlap: args.chunk_overlap,
         },
-        embedder: args.embedder.clone(),
+        embedder: absolute(&name),
     };
     let hidden = args.verbose.quiet || !io::stderr().is_terminal();
     let bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new_spinner() };
@@ -126,4 +128,14 @@ fn stats(args: &Args) -> Result<ExitCode> {
 fn show(args: &Args, json: &Value, text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     if args.json { writeln!(out, "{json}") } else { writeln!(out, "{}", cli::printable(text)) }
+}
+
+/// The name as the index records it: of a folder the whole path, so that the index can be asked
+/// from anywhere.
+fn absolute(embedder: &str) -> String {
+    let path = std::path::Path::new(embedder).canonicalize();
+    match path {
+        Ok(path) if embedder != cli::EMBEDDER => path.to_string_lossy().into_owned(),
+        _ => embedder.to_owned(),
+    }
 }

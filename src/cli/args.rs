@@ -44,7 +44,7 @@ pub struct SourceArgs {
     /// How much BM25 holds long passages back, 0 to 1 [default: 0.75]
     #[arg(long, env = "MINIRAG_BM25_B", value_name = "X")]
     pub bm25_b: Option<f32>,
-    /// `hashing`, or a checkpoint folder
+    /// `hashing`, or a checkpoint folder [default: models/biencoder, which is also built in]
     #[arg(long, env = "MINIRAG_EMBEDDER", value_name = "NAME|DIR")]
     pub embedder: Option<String>,
 }

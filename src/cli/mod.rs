@@ -23,7 +23,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub use args::{ModelArgs, SourceArgs, VerboseArgs};
 pub use demo::Demo;
 pub use evaluate::Evaluate;
-pub use open::{Opened, embedder, open, tokenizer};
+pub use open::{EMBEDDER, Opened, embedder, embedder_name, open, tokenizer};
 pub use train::TrainArgs;
 pub use train_biencoder::TrainBiencoder;
 

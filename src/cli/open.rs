@@ -1,6 +1,9 @@
 //! Options to a pipeline ready for questions.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
 
@@ -44,7 +47,8 @@ pub struct Opened {
 /// # Errors
 /// A corpus or index that cannot be read, an option that does not fit it.
 pub fn open(source: &SourceArgs, models: &ModelArgs) -> Result<Opened> {
-    let mut embedder = embedder(source.embedder.as_deref().unwrap_or("hashing"))?;
+    let mut embedder =
+        embedder(&embedder_name(source.embedder.as_deref(), source.index.as_deref()))?;
     let (index, skipped) = match &source.index {
         Some(dir) => (open_index(dir, source, embedder.as_ref())?, Vec::new()),
         None => build_index(source, embedder.as_ref())?,
@@ -153,14 +157,29 @@ fn build_index(
     Ok((index, skipped))
 }
 
+/// The shipped embedder: a folder that is looked for, or else what is compiled in.
+pub const EMBEDDER: &str = "models/biencoder";
+
+/// The name of the embedder to use: the one given, else that of the index in `dir`, if there is
+/// one, else the shipped one.
+pub fn embedder_name(given: Option<&str>, dir: Option<&Path>) -> String {
+    let of_index = || Index::manifest(dir?).ok()?.embedder_argument().map(str::to_owned);
+    given.map(str::to_owned).or_else(of_index).unwrap_or_else(|| EMBEDDER.to_owned())
+}
+
 /// The embedder of that name on the command line, or of that folder.
 ///
 /// # Errors
 /// There is none.
 pub fn embedder(name: &str) -> Result<Box<dyn Embedder>> {
-    match name {
-        "hashing" => Ok(Box::new(HashingEmbedder::default())),
-        folder => embed::open(Path::new(folder)),
+    if name == "hashing" {
+        return Ok(Box::new(HashingEmbedder::default()));
+    }
+    let folder = PathBuf::from(name);
+    match if folder.exists() { Some(folder) } else { corpus::shipped(Path::new(name)) } {
+        Some(folder) => embed::open(&folder),
+        None if name == EMBEDDER => Ok(Box::new(embed::BiEncoder::built_in()?)),
+        None => Err(unknown("embedder", name, "`hashing`, or the folder of a checkpoint")),
     }
 }
 

@@ -7,7 +7,8 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
+use include_dir::{Dir, include_dir};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -18,11 +19,21 @@ use crate::{
     error::{Error, Result},
     nn::{
         bi_encoder::{Activation, BiEncoderConfig, DenseConfig, FusedBiEncoder},
-        params::{CHECKPOINT, read_tensors, write_tensors},
+        params::{CHECKPOINT, parse_tensors, write_tensors},
     },
     tokenizer::Tokenizer,
     types::Vectors,
 };
+
+/// What comes with the binary, so that it answers alike wherever it is run.
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/models/biencoder");
+
+/// Gets the content of a file of a model.
+type Read<'a> = &'a dyn Fn(&Path) -> Result<Vec<u8>>;
+
+fn from_disk(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(Error::io(path))
+}
 
 /// A trained network with its tokenizer.
 pub struct BiEncoder {
@@ -84,7 +95,12 @@ impl BiEncoder {
             return Err(Error::Shape { what: "tokenizer's vocabulary", expected, got });
         }
         let mut hash = Sha256::new();
-        let mut update = |values: &[f32]| values.iter().for_each(|x| hash.update(x.to_le_bytes()));
+        let mut update = |values: &[f32]| {
+            for values in values.chunks(4096) {
+                let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+                hash.update(bytes);
+            }
+        };
         update(network.table());
         for (weight, bias) in network.dense() {
             update(weight);
@@ -102,16 +118,35 @@ impl BiEncoder {
     /// # Errors
     /// A file that is missing, cut short, or of other sizes; a module that is not one of these.
     pub fn open(folder: &Path) -> Result<Self> {
+        Self::read(folder, &from_disk)
+    }
+
+    /// The shipped model as compiled into the binary.
+    ///
+    /// # Errors
+    /// A binary that was built without it.
+    pub fn built_in() -> Result<Self> {
+        Self::read(Path::new("models/biencoder"), &|path| {
+            let inside = path.strip_prefix("models/biencoder").unwrap_or(path);
+            match BUILT_IN.get_file(inside) {
+                Some(file) => Ok(file.contents().to_vec()),
+                None => Err(Error::format(path, "is not in this binary: give --embedder DIR")),
+            }
+        })
+    }
+
+    /// The model in `folder`, whose files `read` gets.
+    fn read(folder: &Path, read: Read<'_>) -> Result<Self> {
         let path = folder.join(MODULES);
-        let modules: Vec<Module> = read_json(&path)?;
+        let modules: Vec<Module> = parse_json(&read(&path)?, &path)?;
         let mut table = None;
         let mut layers = Vec::new();
         let mut normalize = false;
         for (place, module) in modules.iter().enumerate() {
             let inside = folder.join(&module.path);
             match (place, module.class()) {
-                (0, "StaticEmbedding") => table = Some(read_table(&inside.join(WEIGHTS))?),
-                (1.., "Dense") if !normalize => layers.push(read_dense(&inside)?),
+                (0, "StaticEmbedding") => table = Some(read_table(&inside.join(WEIGHTS), read)?),
+                (1.., "Dense") if !normalize => layers.push(read_layer(&inside, read)?),
                 (1.., "Normalize") => normalize = true,
                 (_, class) => {
                     let message = format!(
@@ -129,7 +164,9 @@ impl BiEncoder {
         let config = BiEncoderConfig { vocab_size, hidden_size, dense, normalize };
         let network = FusedBiEncoder::new(config, table, weights)
             .map_err(|error| Error::format(folder, error.to_string()))?;
-        let tokenizer = Tokenizer::load(folder.join(&modules[0].path))?;
+        let path = folder.join(&modules[0].path).join("tokenizer.json");
+        let tokenizer = Tokenizer::from_bytes(&read(&path)?)
+            .map_err(|error| Error::format(&path, error.to_string()))?;
         Self::new(Arc::new(tokenizer), network)
             .map_err(|error| Error::format(folder, error.to_string()))
     }
@@ -139,6 +176,14 @@ impl BiEncoder {
     /// # Errors
     /// A file that cannot be written.
     pub fn save(&self, folder: &Path) -> Result<()> {
+        self.save_as(folder, DType::F32)
+    }
+
+    /// As [`BiEncoder::save`], its numbers in another type: [`DType::F16`] halves the files.
+    ///
+    /// # Errors
+    /// A file that cannot be written, a type that is neither.
+    pub fn save_as(&self, folder: &Path, dtype: DType) -> Result<()> {
         let config = self.network.config();
         let static_module = ("StaticEmbedding", String::new());
         let dense = (1..=config.dense.len()).map(|idx| ("Dense", format!("{idx}_Dense")));
@@ -171,11 +216,12 @@ impl BiEncoder {
         self.tokenizer.save(folder)?;
         let shape = [config.vocab_size, config.hidden_size];
         let table = Tensor::from_slice(self.network.table(), &shape, &Device::Cpu)?;
+        let table = table.to_dtype(dtype)?;
         write_tensors(&folder.join(WEIGHTS), &[(TABLE.to_owned(), table)].into(), CHECKPOINT)?;
         for (module, (layer, weights)) in
             modules[1..].iter().zip(config.dense.iter().zip(self.network.dense()))
         {
-            write_dense(&folder.join(&module.path), *layer, weights)?;
+            write_dense(&folder.join(&module.path), *layer, weights, dtype)?;
         }
         if let Some(module) = modules.last().filter(|module| module.class() == "Normalize") {
             let path = folder.join(&module.path);
@@ -237,8 +283,8 @@ impl Embedder for BiEncoder {
 }
 
 /// Rows, columns and values of an embedding table; model2vec has another name for it.
-fn read_table(path: &Path) -> Result<(usize, usize, Vec<f32>)> {
-    let mut tensors = read_tensors(path)?;
+fn read_table(path: &Path, read: Read<'_>) -> Result<(usize, usize, Vec<f32>)> {
+    let mut tensors = parse_tensors(&read(path)?, path)?;
     let table = tensors.remove(TABLE).or_else(|| tensors.remove("embeddings"));
     let unknown = tensors.keys().map(String::as_str).collect::<Vec<_>>().join("`, `");
     match table {
@@ -259,10 +305,15 @@ fn read_table(path: &Path) -> Result<(usize, usize, Vec<f32>)> {
 
 pub(super) type Weights = (Vec<f32>, Vec<f32>);
 
+/// Reads a `Dense` module from its folder.
 pub(super) fn read_dense(folder: &Path) -> Result<(DenseConfig, Weights)> {
+    read_layer(folder, &from_disk)
+}
+
+fn read_layer(folder: &Path, read: Read<'_>) -> Result<(DenseConfig, Weights)> {
     let path = folder.join("config.json");
     let DenseJson { in_features, out_features, bias, activation_function, use_residual } =
-        read_json(&path)?;
+        parse_json(&read(&path)?, &path)?;
     if use_residual {
         return Err(Error::format(path, "use_residual is true, which cannot be run"));
     }
@@ -273,7 +324,7 @@ pub(super) fn read_dense(folder: &Path) -> Result<(DenseConfig, Weights)> {
         return Err(Error::format(path, message));
     };
     let path = folder.join(WEIGHTS);
-    let mut tensors = read_tensors(&path)?;
+    let mut tensors = parse_tensors(&read(&path)?, &path)?;
     let mut take = |name: &str, shape: &[usize]| -> Result<Vec<f32>> {
         match tensors.remove(name) {
             Some(tensor) if tensor.dims() == shape => Ok(tensor.flatten_all()?.to_vec1()?),
@@ -294,7 +345,12 @@ pub(super) fn read_dense(folder: &Path) -> Result<(DenseConfig, Weights)> {
     Ok((config, (weight, biases)))
 }
 
-fn write_dense(folder: &Path, layer: DenseConfig, (weight, bias): &Weights) -> Result<()> {
+fn write_dense(
+    folder: &Path,
+    layer: DenseConfig,
+    (weight, bias): &Weights,
+    dtype: DType,
+) -> Result<()> {
     let DenseConfig { in_features, out_features, bias: has_bias, activation } = layer;
     let name = ACTIVATIONS.iter().find(|(_, known)| *known == activation);
     let json = DenseJson {
@@ -308,17 +364,22 @@ fn write_dense(folder: &Path, layer: DenseConfig, (weight, bias): &Weights) -> R
     write_json(&folder.join("config.json"), &json)?;
     let mut tensors = BTreeMap::new();
     let shape = [out_features, in_features];
-    tensors.insert(WEIGHT.to_owned(), Tensor::from_slice(weight, &shape, &Device::Cpu)?);
+    let weight = Tensor::from_slice(weight, &shape, &Device::Cpu)?;
+    tensors.insert(WEIGHT.to_owned(), weight.to_dtype(dtype)?);
     if has_bias {
-        tensors.insert(BIAS.to_owned(), Tensor::from_slice(bias, out_features, &Device::Cpu)?);
+        let bias = Tensor::from_slice(bias, out_features, &Device::Cpu)?;
+        tensors.insert(BIAS.to_owned(), bias.to_dtype(dtype)?);
     }
     write_tensors(&folder.join(WEIGHTS), &tensors, CHECKPOINT)
 }
 
 /// Reads a JSON file.
 pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read_to_string(path).map_err(Error::io(path))?;
-    serde_json::from_str(&text)
+    parse_json(&from_disk(path)?, path)
+}
+
+fn parse_json<T: serde::de::DeserializeOwned>(bytes: &[u8], path: &Path) -> Result<T> {
+    serde_json::from_slice(bytes)
         .map_err(|error| Error::format(path, format!("not what such a file holds: {error}")))
 }
 

@@ -158,6 +158,12 @@ fn hash_vectors(vectors: &Vectors) -> String {
 }
 
 impl Manifest {
+    /// The embedder's name on the command line that made the index.
+    pub fn embedder_argument(&self) -> Option<&str> {
+        let at = self.arguments.iter().position(|argument| argument == "--embedder")?;
+        self.arguments.get(at + 1).map(String::as_str)
+    }
+
     /// Checks that `embedder` is the one that made the vectors.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ pub struct InfoNce {
 
 impl Default for InfoNce {
     fn default() -> Self {
-        Self { temperature: 0.05, symmetric: true, ceiling: 0.95 }
+        Self { temperature: 0.1, symmetric: true, ceiling: 0.95 }
     }
 }
 

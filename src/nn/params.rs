@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use candle_core::{DType, Device, Tensor, Var};
-use safetensors::{SafeTensors, tensor::TensorView};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 use crate::{
     error::{Error, Result},
@@ -209,7 +209,6 @@ pub fn parse_tensors(bytes: &[u8], path: &Path) -> Result<BTreeMap<String, Tenso
 }
 
 fn tensor(view: &TensorView<'_>, name: &str, path: &Path) -> Result<Tensor> {
-    use safetensors::Dtype;
     let data = view.data();
     let dtype = match view.dtype() {
         Dtype::F32 => {
@@ -234,7 +233,7 @@ fn tensor(view: &TensorView<'_>, name: &str, path: &Path) -> Result<Tensor> {
 /// What every checkpoint says of itself: transformers looks for it.
 pub const CHECKPOINT: (&str, &str) = ("format", "pt");
 
-/// Writes tensors and one line of metadata (a second one would have no fixed order) as a
+/// Writes tensors (`f16` as such, all others as `f32`) and one line of metadata (a second one would have no fixed order) as a
 /// safetensors file, the same bytes for the same values.
 ///
 /// # Errors
@@ -246,14 +245,23 @@ pub fn write_tensors(
 ) -> Result<()> {
     let mut bytes = BTreeMap::new();
     for (name, tensor) in tensors {
-        let values = tensor.flatten_all()?.to_vec1::<f32>()?;
-        let raw: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        bytes.insert(name.as_str(), (tensor.dims().to_vec(), raw));
+        let values = tensor.flatten_all()?;
+        let (dtype, raw): (_, Vec<u8>) = match tensor.dtype() {
+            DType::F16 => {
+                let values = values.to_vec1::<half::f16>()?;
+                (Dtype::F16, values.iter().flat_map(|x| x.to_le_bytes()).collect())
+            }
+            _ => {
+                let values = values.to_vec1::<f32>()?;
+                (Dtype::F32, values.iter().flat_map(|x| x.to_le_bytes()).collect())
+            }
+        };
+        bytes.insert(name.as_str(), (dtype, tensor.dims().to_vec(), raw));
     }
     let invalid = |error| Error::format(path, format!("cannot be written: {error}"));
     let mut views = Vec::new();
-    for (name, (shape, raw)) in &bytes {
-        let view = TensorView::new(safetensors::Dtype::F32, shape.clone(), raw).map_err(invalid)?;
+    for (name, (dtype, shape, raw)) in &bytes {
+        let view = TensorView::new(*dtype, shape.clone(), raw).map_err(invalid)?;
         views.push((*name, view));
     }
     let metadata = [(key.to_owned(), value.to_owned())].into();

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, path::Path, sync::Arc};
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
@@ -25,6 +25,8 @@ pub struct MiniBiEncoder {
     params: Params,
     network: BiEncoder,
     tokenizer: Arc<Tokenizer>,
+    /// The type of the numbers in a saved checkpoint.
+    pub dtype: DType,
 }
 
 /// Of the learning rate. The table learns words one by one, each seen rarely; the layers after it
@@ -44,7 +46,7 @@ impl MiniBiEncoder {
         let config = BiEncoderConfig::mini(tokenizer.vocab_size(), dim);
         let params = Params::new(&config.plan(&weights), seed)?;
         let network = BiEncoder::new(&config, &params)?;
-        Ok(Self { config, params, network, tokenizer })
+        Ok(Self { config, params, network, tokenizer, dtype: DType::F32 })
     }
 
     /// The network of a folder, to be trained further.
@@ -67,7 +69,7 @@ impl MiniBiEncoder {
         }
         let params = Params::new(&plan, 0)?;
         let network = BiEncoder::new(&config, &params)?;
-        Ok(Self { config, params, network, tokenizer })
+        Ok(Self { config, params, network, tokenizer, dtype: DType::F32 })
     }
 
     /// The tokenizer.
@@ -121,7 +123,7 @@ impl TextEncoder for MiniBiEncoder {
     }
 
     fn save(&self, folder: &Path) -> Result<()> {
-        self.embedder()?.save(folder)
+        self.embedder()?.save_as(folder, self.dtype)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// What every room may use.
-const GROUND: &[&str] = &["error", "types", "text", "rng", "tokenizer"];
+const GROUND: &[&str] = &["error", "types", "text", "rng", "tokenizer", "nn"];
 
 /// The rooms: they use the ground and themselves, never a sibling.
 const ROOMS: &[&str] = &[
@@ -18,11 +18,17 @@ fn allowed(module: &str) -> Option<Vec<&'static str>> {
         "error" | "rng" | "text" => ground(&["error"]),
         "types" => ground(&["error", "text"]),
         "tokenizer" => ground(&["error", "types", "text", "rng"]),
+        // Networks know numbers only.
+        "nn" => ground(&["error", "rng"]),
         "index" => Some([GROUND, ROOMS].concat()),
         "pipeline" => Some([GROUND, ROOMS, &["index"]].concat()),
         "eval" => Some([GROUND, ROOMS, &["index", "pipeline"]].concat()),
-        "cli" => Some([GROUND, ROOMS, &["index", "pipeline", "eval"]].concat()),
-        "lib" | "bin" => Some([GROUND, ROOMS, &["index", "pipeline", "eval", "cli"]].concat()),
+        // Of eval its metrics and the reading of its data sets.
+        "train" => Some([GROUND, ROOMS, &["eval"]].concat()),
+        "cli" => Some([GROUND, ROOMS, &["index", "pipeline", "eval", "train"]].concat()),
+        "lib" | "bin" => {
+            Some([GROUND, ROOMS, &["index", "pipeline", "eval", "train", "cli"]].concat())
+        }
         room if ROOMS.contains(&room) => Some(GROUND.to_vec()),
         _ => None,
     }

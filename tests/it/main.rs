@@ -18,6 +18,7 @@ mod lexical;
 mod metrics;
 mod minilm;
 mod nn_bert;
+mod pairs;
 mod pipelines;
 mod prompts;
 mod reports;

@@ -78,7 +78,7 @@ vectorised! {
 vectorised! {
     /// The gradient of [`bias_gelu`] at `rows`: `dx = upstream * gelu'(rows + bias)`, all `(n, d)`.
     pub fn bias_gelu_backward(dx: &mut [f32], rows: &[f32], bias: &[f32], upstream: &[f32]) {
-        const INV_SQRT_2PI: f32 = 0.398_942_28;
+        const INV_SQRT_2PI: f32 = 0.398_942_3;
         let d = bias.len();
         let rows = rows.chunks_exact(d).zip(upstream.chunks_exact(d));
         for (dx, (row, upstream)) in dx.chunks_exact_mut(d).zip(rows) {

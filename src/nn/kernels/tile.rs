@@ -64,8 +64,11 @@ macro_rules! tiles {
                 for column in (0..job.outputs).step_by(WIDTH) {
                     for start in (0..job.inputs.max(1)).step_by(depth.max(1)) {
                         let inputs = depth.min(job.inputs - start);
-                        // What is read next is fetched on the way, a share with each tile.
-                        let next = column / Line::LEN * job.inputs + start + inputs;
+                        // What is read next is fetched on the way, a share with each tile: in the
+                        // same panels, or in those after them.
+                        let last = start + inputs == job.inputs;
+                        let ahead = if last { (WIDTH / Line::LEN - 1) * job.inputs } else { 0 };
+                        let next = column / Line::LEN * job.inputs + start + inputs + ahead;
                         let share = inputs.div_ceil(job.rows.div_ceil($rows));
                         for row in (0..job.rows).step_by($rows) {
                             let rows = (job.rows - row).min($rows);
@@ -73,7 +76,12 @@ macro_rules! tiles {
                             // SAFETY: a hint may name any address; the tile is within the job.
                             unsafe {
                                 for line in 0..share {
-                                    _mm_prefetch::<_MM_HINT_T1>(next.wrapping_add(line).cast());
+                                    let line = next.wrapping_add(line);
+                                    _mm_prefetch::<_MM_HINT_T1>(line.cast());
+                                    if WIDTH > Line::LEN {
+                                        let beside = line.wrapping_add(job.inputs);
+                                        _mm_prefetch::<_MM_HINT_T1>(beside.cast());
+                                    }
                                 }
                                 tile(job, (row, rows), (start, inputs), column);
                             }

@@ -1,6 +1,6 @@
 //! Several sources in one: every batch holds an equal share of each.
 
-use super::{Example, Pairs};
+use super::{Example, Pairs, mix};
 use crate::error::{Error, Result};
 
 /// Sources whose examples share the batches.
@@ -19,8 +19,10 @@ impl Mixture {
             0 => Err(Error::Setting("there is nothing to train on".to_owned())),
             1 => Ok(sources.remove(0)),
             _ => {
-                let dev = sources.iter().flat_map(|source| source.dev().to_vec()).collect();
-                Ok(Box::new(Self { sources, dev }))
+                let dev = (0..).zip(&sources).flat_map(|(place, source)| {
+                    source.dev().iter().map(move |example| of_source(place, example.clone()))
+                });
+                Ok(Box::new(Self { dev: dev.collect(), sources }))
             }
         }
     }
@@ -36,10 +38,23 @@ impl Pairs for Mixture {
         // The first sources take what a division leaves over.
         let share = |place: usize| size / n + usize::from(place < size % n);
         let parts = self.sources.iter().enumerate();
-        parts.flat_map(|(place, source)| source.batch(seed, step, share(place))).collect()
+        let parts = parts.flat_map(|(place, source)| {
+            let examples = source.batch(seed, step, share(place)).into_iter();
+            examples.map(move |example| of_source(place as u64, example))
+        });
+        parts.collect()
     }
 
     fn dev(&self) -> &[Example] {
         &self.dev
     }
+}
+
+/// The example with groups that no other source has: each numbers its own from 0.
+fn of_source(place: u64, mut example: Example) -> Example {
+    let salt = mix(place);
+    example.anchor_group ^= salt;
+    example.positive_group ^= salt;
+    example.negatives.iter_mut().for_each(|negative| negative.group ^= salt);
+    example
 }

@@ -16,6 +16,7 @@ mod mine;
 mod mixture;
 mod order;
 mod recipes;
+mod settings;
 mod source;
 mod texts;
 mod unlabelled;
@@ -24,7 +25,7 @@ pub use duplicates::near_duplicates;
 pub use labelled::{Labelled, LabelledSettings};
 pub use mine::{MineReport, MineSettings, SearchFn, mine_negatives};
 pub use mixture::Mixture;
-pub use recipes::{RecipeSettings, Weights};
+pub use settings::{RecipeSettings, Weights};
 pub use texts::{LabelledTexts, TextPair};
 pub use unlabelled::{Unlabelled, UnlabelledSettings};
 

@@ -27,6 +27,8 @@ pub struct LabelledTexts {
     pub groups: Vec<u64>,
     /// What belongs together.
     pub pairs: Vec<TextPair>,
+    /// Judgements of a BEIR folder that nothing can be learnt from: of a query or a document without text.
+    pub without_text: usize,
 }
 
 /// An anchor and its passages, by their places in [`LabelledTexts`].
@@ -138,7 +140,7 @@ impl LabelledTexts {
     ///
     /// # Errors
     /// A file that is missing or malformed, a split without a positive, a judged document that
-    /// is not there, or has no text.
+    /// is not there.
     pub fn beir(dir: &Path, split: &str) -> Result<Self> {
         let dataset = beir::load(dir, split)?;
         let documents = corpus::load(dir)?.documents;
@@ -150,43 +152,40 @@ impl LabelledTexts {
             .collect();
         let qrels = dir.join("qrels").join(format!("{split}.tsv"));
         let mut anchors = Numbers::default();
-        let mut pairs = Vec::new();
+        let (mut pairs, mut without_text) = (Vec::new(), 0);
         for query in &dataset.queries {
-            let Some(judged) = dataset.qrels.get(&query.id) else { continue };
-            if query.text.trim().is_empty() {
-                let message = format!("query `{}` is judged and has no text", query.id);
-                return Err(Error::format(dir.join("queries.jsonl"), message));
-            }
+            let asks = !query.text.trim().is_empty();
             let (mut positives, mut negatives) = (Vec::new(), Vec::new());
-            for (document, grade) in judged {
-                let fault = |what| {
-                    let message = format!("query `{}` judges `{document}`, {what}", query.id);
-                    Err(Error::format(&qrels, message))
+            for (document, grade) in dataset.qrels.get(&query.id).into_iter().flatten() {
+                let Some(&row) = rows.get(document.as_str()) else {
+                    let id = &query.id;
+                    let message =
+                        format!("query `{id}` judges `{document}`, which corpus.jsonl lacks");
+                    return Err(Error::format(&qrels, message));
                 };
-                match rows.get(document.as_str()) {
-                    None => return fault("which corpus.jsonl lacks"),
-                    Some(&row) if passages[row].is_empty() => return fault("which has no text"),
-                    Some(&row) if *grade > 0 => positives.push(row),
-                    Some(&row) => negatives.push(row),
+                match *grade > 0 {
+                    _ if !asks || passages[row].is_empty() => without_text += 1,
+                    true => positives.push(row),
+                    false => negatives.push(row),
                 }
             }
-            let anchor = anchors.of(&query.text);
-            pairs.extend(positives.into_iter().map(|positive| TextPair {
-                anchor,
-                positive,
-                negatives: negatives.clone(),
+            pairs.extend(positives.into_iter().map(|positive| {
+                let (anchor, negatives) = (anchors.of(&query.text), negatives.clone());
+                TextPair { anchor, positive, negatives }
             }));
         }
         if pairs.is_empty() {
             return Err(Error::format(&qrels, "judges no document above 0: nothing to learn"));
         }
-        Ok(Self::new(&qrels, anchors.texts(), passages, pairs))
+        let texts = Self::new(&qrels, anchors.texts(), passages, pairs);
+        Ok(Self { without_text, ..texts })
     }
 
     fn new(path: &Path, anchors: Vec<String>, passages: Vec<String>, pairs: Vec<TextPair>) -> Self {
         let texts: Vec<&str> = passages.iter().map(String::as_str).collect();
         let groups = near_duplicates(&texts);
-        let mut texts = Self { path: path.to_owned(), anchors, passages, groups, pairs };
+        let path = path.to_owned();
+        let mut texts = Self { path, anchors, passages, groups, pairs, without_text: 0 };
         for pair in &mut texts.pairs {
             // A near-duplicate of what is right is right.
             let right = texts.groups[pair.positive];
