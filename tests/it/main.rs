@@ -16,6 +16,8 @@ mod index;
 mod layers;
 mod lexical;
 mod metrics;
+mod minilm;
+mod nn_bert;
 mod pairs;
 mod pipelines;
 mod prompts;

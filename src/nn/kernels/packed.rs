@@ -105,26 +105,37 @@ impl Packed {
     /// # Panics
     /// Rows that the slices do not hold.
     pub fn multiply(&self, out: RowsMut<'_>, x: Rows<'_>, count: usize, bias: &[f32]) {
-        if count == 0 || self.outputs == 0 {
+        let width = self.outputs;
+        if count == 0 || width == 0 {
             return;
         }
-        let fits = |len: usize, stride, width| (count - 1) * stride + width <= len;
-        assert!(fits(x.values.len(), x.stride, self.inputs), "{count} rows to multiply");
-        assert!(fits(out.values.len(), out.stride, self.outputs), "room for {count} rows");
-        assert!(bias.is_empty() || bias.len() == self.outputs, "a bias for each output");
-        let job = Job {
-            rows: count,
+        assert!((count - 1) * out.stride + width <= out.values.len(), "room for {count} rows");
+        assert!(bias.is_empty() || bias.len() == width, "a bias for each output");
+        let job = self.job(out.values, out.stride, (x.values, x.stride, count), bias);
+        // SAFETY: the pointers are those of slices that hold what the sizes say, as checked here
+        // and there; `out` is borrowed alone.
+        unsafe { run(&job) }
+    }
+
+    /// The product as its loops take it.
+    pub(super) fn job(
+        &self,
+        out: &mut [f32],
+        out_stride: usize,
+        (x, x_stride, rows): (&[f32], usize, usize),
+        bias: &[f32],
+    ) -> Job {
+        assert!((rows - 1) * x_stride + self.inputs <= x.len(), "{rows} rows to multiply");
+        Job {
+            rows,
             inputs: self.inputs,
             outputs: self.outputs,
-            x: x.values.as_ptr(),
-            x_stride: x.stride,
+            x: x.as_ptr(),
+            x_stride,
             lines: self.lines.as_ptr(),
-            out: out.values.as_mut_ptr(),
-            out_stride: out.stride,
+            out: out.as_mut_ptr(),
+            out_stride,
             bias: if bias.is_empty() { std::ptr::null() } else { bias.as_ptr() },
-        };
-        // SAFETY: the pointers are those of slices that hold what the sizes say, as checked above;
-        // `out` is borrowed alone, and `lines` holds whole panels.
-        unsafe { run(&job) }
+        }
     }
 }

@@ -40,7 +40,7 @@ struct Operands {
 }
 
 /// At most this many inputs at a time, so that their part of a panel stays in the nearest cache.
-const INPUTS: usize = 256;
+const INPUTS: usize = 384;
 /// Outputs of the widest tile, and rows of the highest.
 const WIDEST: usize = 32;
 const HIGHEST: usize = 12;
@@ -64,10 +64,27 @@ macro_rules! tiles {
                 for column in (0..job.outputs).step_by(WIDTH) {
                     for start in (0..job.inputs.max(1)).step_by(depth.max(1)) {
                         let inputs = depth.min(job.inputs - start);
+                        // What is read next is fetched on the way, a share with each tile: in the
+                        // same panels, or in those after them.
+                        let last = start + inputs == job.inputs;
+                        let ahead = if last { (WIDTH / Line::LEN - 1) * job.inputs } else { 0 };
+                        let next = column / Line::LEN * job.inputs + start + inputs + ahead;
+                        let share = inputs.div_ceil(job.rows.div_ceil($rows));
                         for row in (0..job.rows).step_by($rows) {
                             let rows = (job.rows - row).min($rows);
-                            // SAFETY: within the job's sizes.
-                            unsafe { tile(job, (row, rows), (start, inputs), column) };
+                            let next = job.lines.wrapping_add(next + row / $rows * share);
+                            // SAFETY: a hint may name any address; the tile is within the job.
+                            unsafe {
+                                for line in 0..share {
+                                    let line = next.wrapping_add(line);
+                                    _mm_prefetch::<_MM_HINT_T1>(line.cast());
+                                    if WIDTH > Line::LEN {
+                                        let beside = line.wrapping_add(job.inputs);
+                                        _mm_prefetch::<_MM_HINT_T1>(beside.cast());
+                                    }
+                                }
+                                tile(job, (row, rows), (start, inputs), column);
+                            }
                         }
                     }
                 }
@@ -217,6 +234,72 @@ unsafe fn portable(job: &Job) {
                     }
                 }
                 sums.as_ptr().copy_to(job.out.add(row * job.out_stride + column), width);
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::{super::packed::Packed, *};
+
+    // The tile of 16 lanes on any processor: all of it but the instructions.
+    type Lanes = [f32; 16];
+
+    fn zero() -> Lanes {
+        [0.0; 16]
+    }
+
+    fn set(x: f32) -> Lanes {
+        [x; 16]
+    }
+
+    unsafe fn load(from: *const f32) -> Lanes {
+        // SAFETY: the caller's.
+        unsafe { from.cast::<Lanes>().read_unaligned() }
+    }
+
+    unsafe fn store(to: *mut f32, x: Lanes) {
+        // SAFETY: the caller's.
+        unsafe { to.cast::<Lanes>().write_unaligned(x) }
+    }
+
+    fn fma(x: Lanes, y: Lanes, sum: Lanes) -> Lanes {
+        std::array::from_fn(|i| x[i].mul_add(y[i], sum[i]))
+    }
+
+    tiles!(
+        emulated, "sse2", super::Lanes, lanes 16, rows 12: 1 2 3 4 5 6 7 8 9 10 11,
+        super::zero, super::set, super::load, super::store, super::fma
+    );
+
+    /// Every height and width of tile gives what a plain sum gives.
+    #[test]
+    fn all_tiles_compute_the_product() {
+        let odd = [(5, 400, 31), (7, 1, 1), (3, 900, 33), (25, 64, 16), (13, 385, 100)];
+        for (rows, inputs, outputs) in (1..=13).map(|n| (n, 7 * n, 48)).chain(odd) {
+            let value = |i: usize| ((i * 7919) % 257) as f32 / 128.0 - 1.0;
+            let weight: Vec<f32> = (0..inputs * outputs).map(value).collect();
+            let x: Vec<f32> = (0..rows * inputs).map(|i| value(i + 3)).collect();
+            let bias: Vec<f32> = (0..outputs).map(|i| value(i + 11)).collect();
+            let packed = Packed::new(&weight, inputs);
+            for bias in [&bias[..], &[]] {
+                for run in [run, emulated::run, portable] {
+                    let mut out = vec![f32::NAN; rows * outputs];
+                    let job = packed.job(&mut out, outputs, (&x, inputs, rows), bias);
+                    // SAFETY: the sizes are those of the slices, and no instructions are used
+                    // that have not been looked for.
+                    unsafe { run(&job) };
+                    for (place, got) in out.iter().enumerate() {
+                        let (row, output) = (place / outputs, place % outputs);
+                        let x = &x[row * inputs..][..inputs];
+                        let weight = &weight[output * inputs..][..inputs];
+                        let dot: f64 = (x.iter().zip(weight)).map(|(x, w)| f64::from(x * w)).sum();
+                        let expected = dot + f64::from(*bias.get(output).unwrap_or(&0.0));
+                        let apart = (f64::from(*got) - expected).abs();
+                        assert!(apart < 1e-4, "{rows} x {inputs} x {outputs} at {place}: {apart}");
+                    }
+                }
             }
         }
     }

@@ -20,9 +20,9 @@ use attention::{Attention, Head};
 use layer::{Layer, Norm, Scratch};
 
 /// Tokens of a block, unless one sequence has more.
-const BLOCK: usize = 256;
+const BLOCK: usize = 384;
 /// Tokens of a stretch.
-const STRETCH: usize = 48;
+const STRETCH: usize = 132;
 /// Stretches have a multiple of these: the rows of a tile of the product.
 const ROWS: usize = 12;
 
