@@ -43,8 +43,8 @@ mod rows;
 pub use activation::{bias_gelu, bias_gelu_backward};
 pub use product::product;
 pub use rows::{
-    AdamWRates, adamw, add_bias, add_scaled, column_sums, dot, log_sum_exp, normalize,
-    softmax_into, sum_of_squares,
+    AdamWRates, adamw, add_bias, add_scaled, add_scaled_rows, column_sums, dot, log_sum_exp,
+    normalize, softmax_into, sum_of_squares,
 };
 
 /// Lanes that sums run over: one AVX-512 register.
