@@ -257,15 +257,13 @@ impl FusedBiEncoder {
     pub fn encode(&self, bags: &[&[u32]], out: &mut [f32]) {
         let hidden = self.config.hidden_size;
         let mut x = vec![0.0; bags.len() * hidden];
+        let mut rows = Vec::new();
         for (sum, ids) in x.chunks_exact_mut(hidden).zip(bags) {
             let scale = 1.0 / ids.len().max(1) as f32;
-            for id in *ids {
-                if let Some(row) =
-                    self.table.get(*id as usize * hidden..).and_then(|t| t.get(..hidden))
-                {
-                    kernels::add_scaled(sum, row, scale);
-                }
-            }
+            let known = ids.iter().filter(|id| (**id as usize) < self.config.vocab_size);
+            rows.clear();
+            rows.extend(known.map(|id| (*id, scale)));
+            kernels::add_scaled_rows(sum, &self.table, &rows);
         }
         for (layer, (weight, bias)) in self.config.dense.iter().zip(&self.dense) {
             x = dense(&x, weight, bias, layer);

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A network that turns token ids into vectors, and can be trained.
-pub trait TextEncoder {
+pub trait TextEncoder: Sync {
     /// Its parameters.
     fn params(&self) -> &Params;
 
@@ -122,6 +122,12 @@ impl Contrastive<'_> {
         Ok((total / prefixes.len() as f64)?)
     }
 
+    fn step_at_once(&self, batch: &Batch<'_>) -> Result<(f64, Gradients)> {
+        let loss = self.loss(&self.encoder.embed(&batch.texts)?, batch)?;
+        let gradients = self.params().gradients(&loss)?;
+        Ok((f64::from(loss.to_scalar::<f32>()?), gradients))
+    }
+
     /// The loss and its gradients with only one part of the batch in memory: vectors first, then
     /// the gradient of each vector, then each part once more, walked back with those.
     fn step_in_parts(&self, batch: &Batch<'_>) -> Result<(f64, Gradients)> {
@@ -177,12 +183,11 @@ impl Task for Contrastive<'_> {
         let ContrastiveSettings { seed, batch_size, cache_chunk, .. } = self.settings;
         let examples = self.pairs.batch(seed, step, batch_size);
         let batch = Batch::new(&examples);
-        if cache_chunk > 0 && cache_chunk < batch.texts.len() {
-            return self.step_in_parts(&batch);
-        }
-        let loss = self.loss(&self.encoder.embed(&batch.texts)?, &batch)?;
-        let gradients = self.params().gradients(&loss)?;
-        Ok((f64::from(loss.to_scalar::<f32>()?), gradients))
+        // On a thread of the pool, which need not be woken for each operation then.
+        rayon::scope(|_| match cache_chunk > 0 && cache_chunk < batch.texts.len() {
+            true => self.step_in_parts(&batch),
+            false => self.step_at_once(&batch),
+        })
     }
 
     fn metric(&self) -> &'static str {

@@ -49,8 +49,8 @@ pub use layer_norm::{add_layer_norm, layer_norm, layer_norm_backward};
 pub use packed::{Packed, Rows, RowsMut};
 pub use product::product;
 pub use rows::{
-    AdamWRates, adamw, add_bias, add_scaled, column_sums, dot, log_sum_exp, normalize,
-    softmax_into, sum_of_squares,
+    AdamWRates, adamw, add_bias, add_scaled, add_scaled_rows, column_sums, dot, log_sum_exp,
+    normalize, softmax_into, sum_of_squares,
 };
 pub use softmax::{softmax, softmax_backward};
 
