@@ -3,6 +3,8 @@
 //! `bench_minilm FOLDER` reads lines `TOKENS BATCH REPEATS` and answers each with the seconds that
 //! the repeats took together. `RAYON_NUM_THREADS` sets the threads.
 
+#![allow(clippy::print_stdout)]
+
 use std::{io::BufRead, path::Path, time::Instant};
 
 use minirag::embed::BertEmbedder;

@@ -6,7 +6,7 @@ mod hashing;
 
 use std::path::Path;
 
-pub use bert::{BertEmbedder, Truncated};
+pub use bert::BertEmbedder;
 pub use bi_encoder::BiEncoder;
 pub use hashing::HashingEmbedder;
 
@@ -15,6 +15,15 @@ use crate::{
     types::Vectors,
 };
 use bi_encoder::{Module, read_json};
+
+/// What did not fit the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Truncated {
+    /// Texts that were longer than the model's limit.
+    pub texts: u64,
+    /// Tokens of them that were left out.
+    pub tokens: u64,
+}
 
 /// Turns texts into vectors whose dot product is their similarity.
 pub trait Embedder: Send + Sync {
@@ -29,6 +38,11 @@ pub trait Embedder: Send + Sync {
 
     /// Shape `(queries, dim)`, as [`Embedder::embed_passages`].
     fn embed_queries(&self, queries: &[&str]) -> Result<Vectors>;
+
+    /// What was left out of all texts embedded so far; most embedders have no limit.
+    fn truncated(&self) -> Truncated {
+        Truncated::default()
+    }
 
     /// Adapts the embedder to the corpus whose stored passage vectors are given, and returns
     /// those vectors adapted alike; called once when an index is opened. Most embedders know

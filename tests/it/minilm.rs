@@ -239,3 +239,37 @@ fn minilm_gives_what_sentence_transformers_gives() {
     }
     assert_eq!(embedder.truncated().texts, 2, "the long text, once in each call");
 }
+
+/// The published figures, by the command that users run; minutes of work.
+#[test]
+#[ignore = "embeds 5,000 abstracts"]
+fn minilm_reaches_its_figures_on_whole_collections() {
+    let Some(folder) = minilm() else { return };
+    for (set, expected) in [("xquad-en", 0.943), ("scifact", 0.645)] {
+        let Some(dataset) = crate::shared(&format!("data/beir/{set}")) else { return };
+        let output = Command::new(env!("CARGO_BIN_EXE_evaluate"))
+            .args(["--stage", "retrieval", "--retriever", "dense", "--json"])
+            .arg("--embedder")
+            .arg(&folder)
+            .arg("--dataset")
+            .arg(&dataset)
+            .output()
+            .unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        eprintln!("{set}: {report}");
+        let found = find(&report, "ndcg@10").unwrap();
+        assert!((found - expected).abs() <= 0.004, "{set}: {found}");
+    }
+}
+
+/// The first number under `key`, or under `key`'s `value` or `mean`.
+fn find(json: &Value, key: &str) -> Option<f64> {
+    match json {
+        Value::Object(entries) => entries.iter().find_map(|(name, value)| match name == key {
+            true => value.as_f64().or_else(|| find(value, "mean")).or_else(|| find(value, "value")),
+            false => find(value, key),
+        }),
+        Value::Array(items) => items.iter().find_map(|item| find(item, key)),
+        _ => None,
+    }
+}

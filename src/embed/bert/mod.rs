@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use sha2::Digest;
 
 use crate::{
-    embed::Embedder,
+    embed::{Embedder, Truncated},
     error::{Error, Result},
     nn::{
         bert::{Encoded, FusedBert, Sequence, encoder_tensors},
@@ -37,15 +37,6 @@ pub struct BertEmbedder {
     fingerprint: String,
     cut_texts: AtomicU64,
     cut_tokens: AtomicU64,
-}
-
-/// What did not fit the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Truncated {
-    /// Texts that were longer than the model's limit.
-    pub texts: u64,
-    /// Tokens of them that were left out.
-    pub tokens: u64,
 }
 
 impl BertEmbedder {
@@ -80,13 +71,6 @@ impl BertEmbedder {
             cut_texts: AtomicU64::new(0),
             cut_tokens: AtomicU64::new(0),
         })
-    }
-
-    /// What was cut off all texts that have been embedded.
-    pub fn truncated(&self) -> Truncated {
-        let (texts, tokens) = (&self.cut_texts, &self.cut_tokens);
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Truncated { texts: count(texts), tokens: count(tokens) }
     }
 
     /// Tokens of the longest text, special ones among them.
@@ -195,5 +179,10 @@ impl Embedder for BertEmbedder {
 
     fn embed_queries(&self, queries: &[&str]) -> Result<Vectors> {
         self.embed(queries, &self.settings.query_prompt)
+    }
+
+    fn truncated(&self) -> Truncated {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Truncated { texts: count(&self.cut_texts), tokens: count(&self.cut_tokens) }
     }
 }
