@@ -195,13 +195,17 @@ impl Task for Contrastive<'_> {
     }
 
     /// The mean reciprocal rank of each held-out anchor's positive among all held-out positives
-    /// but its false negatives.
+    /// but its false negatives; NaN for a network whose vectors are no numbers.
     fn evaluate(&self) -> Result<f64> {
         let batch = Batch::new(self.pairs.dev());
         let n = batch.anchor_groups.len();
         let anchors = self.embed_all(&batch.texts[..n])?;
         let positives = self.embed_all(&batch.texts[n..2 * n])?;
         let scores = anchors.matmul(&positives.t()?)?.to_vec2::<f32>()?;
+        if scores.iter().flatten().any(|score| score.is_nan()) {
+            // Nothing is above what is no number: a broken network would look perfect.
+            return Ok(f64::NAN);
+        }
         let mut sum = 0.0;
         for (i, row) in scores.iter().enumerate() {
             let rival = |j: usize| {
@@ -224,7 +228,8 @@ impl Task for Contrastive<'_> {
             &self.settings;
         let settings = json!({
             "batch_size": batch_size, "cache_chunk": cache_chunk, "matryoshka": matryoshka,
-            "temperature": loss.temperature, "symmetric": loss.symmetric, "seed": seed,
+            "temperature": loss.temperature, "symmetric": loss.symmetric,
+            "ceiling": loss.ceiling, "seed": seed,
         });
         let mut arguments = self.arguments.clone();
         if let Value::Object(settings) = settings {
