@@ -11,77 +11,19 @@ our speed over the fastest peer's. Exits 1 if a ratio is under its bound.
 
 import argparse
 import json
-import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "BLIS"):
-    os.environ[f"{name}_NUM_THREADS"] = "1"
-# Settings that may force OpenBLAS to other kernels than the best for this processor.
-for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
-    os.environ.pop(name, None)
+from race import Ours, race, verdict  # (sets the threads: must come before the others)
 
-import bm25s  # noqa: E402  (the settings above must come before)
-import faiss  # noqa: E402
-import numpy as np  # noqa: E402
-import Stemmer  # noqa: E402
-import tantivy  # noqa: E402
-from usearch.index import MetricKind, search as usearch_search  # noqa: E402
-
-RUNS = 7
-ROOT = Path(__file__).resolve().parent.parent
-
-
-class Ours:
-    """The example program `search_peer`, driven line by line."""
-
-    def __init__(self, *arguments):
-        program = ROOT / "target/release/examples/search_peer"
-        self.process = subprocess.Popen(
-            [program, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        if self.process.stdout.readline() != "ready\n":
-            raise SystemExit("search_peer did not start")
-
-    def run(self, command, k):
-        self.process.stdin.write(f"{command} {k}\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def clock(self):
-        # Linux's name for the CPU time of all threads of another process.
-        return time.clock_gettime((~self.process.pid << 3) | 2)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
-
-
-def race(contenders):
-    """Median CPU seconds of each of {name: (run, clock)}, taking turns."""
-    for run, _ in contenders.values():
-        run()  # warm up
-    seconds = {name: [] for name in contenders}
-    for _ in range(RUNS):
-        for name, (run, clock) in contenders.items():
-            start = clock()
-            run()
-            seconds[name].append(clock() - start)
-    return {name: statistics.median(times) for name, times in seconds.items()}
-
-
-def verdict(seconds, bound):
-    """Our speed over the best peer's, and whether that is enough."""
-    peers = {name: value for name, value in seconds.items() if name != "ours"}
-    best = min(peers, key=peers.get)
-    ratio = peers[best] / seconds["ours"]
-    ok = ratio >= bound
-    print(f"    {ratio:.2f} x {best}, bound {bound}: {'OK' if ok else 'FAIL'}", flush=True)
-    return ok
+import bm25s
+import faiss
+import numpy as np
+import Stemmer
+import tantivy
+from usearch.index import MetricKind, search as usearch_search
 
 
 def agreement(ours, theirs):
@@ -104,7 +46,7 @@ def compare_flat(folder, count, dim, k=10, many=32):
         matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
     rows.tofile(folder / "rows.f32")
     queries.tofile(folder / "queries.f32")
-    ours = Ours("flat", folder / "rows.f32", folder / "queries.f32", dim)
+    ours = Ours("search_peer", "flat", folder / "rows.f32", folder / "queries.f32", dim)
     index = faiss.IndexFlatIP(dim)
     index.add(rows)
 
@@ -173,7 +115,7 @@ def bm25s_index(tokens):
 
 
 def compare_bm25(folder, data):
-    ours = Ours("bm25", data, folder / "terms.json")
+    ours = Ours("search_peer", "bm25", data, folder / "terms.json")
     shared = json.loads((folder / "terms.json").read_text())
     queries, clock = shared["queries"], time.process_time
     print(f"\nBM25, {data.name}: {len(shared['texts']):,} passages, {len(queries):,} queries")
@@ -229,8 +171,6 @@ def main():
     parser.add_argument("beir", type=Path, help="the folder that holds scifact and mlquestions")
     parser.add_argument("--only", choices=("flat", "bm25"), help="one half of the comparison")
     arguments = parser.parse_args()
-    build = ["cargo", "build", "--quiet", "--release", "--example", "search_peer"]
-    subprocess.run(build, cwd=ROOT, check=True)
     faiss.omp_set_num_threads(1)
     passed = True
     with tempfile.TemporaryDirectory() as folder:

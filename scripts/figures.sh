@@ -17,6 +17,13 @@ echo "### Grammar set, test split, by class"
 echo
 evaluate --by-class --metrics \
     recall@5,mrr@10,reranked_mrr@10,answer_rate,answer_contains,refusal_f1_balanced,word_overlap
+for embedder in hashing models/biencoder; do
+    echo
+    echo "### Dense search alone, $embedder, grammar test, by class"
+    echo
+    evaluate --stage retrieval --retriever dense --embedder "$embedder" --by-class \
+        --metrics ndcg@10,recall@5
+done
 echo
 echo "### Chunkers: recall@5 of gold spans, grammar test"
 echo

@@ -60,7 +60,7 @@ pub enum Error {
     /// A training step whose loss or gradients are no numbers.
     #[error("step {step}: the {what} is {value}; try a lower --lr (what was saved can be resumed)")]
     Diverged {
-        /// The step, counted from 1; nothing of it was applied.
+        /// The step, counted from 1; nothing of it was saved.
         step: u64,
         /// `loss` or the like.
         what: &'static str,

@@ -11,7 +11,8 @@ use candle_core::Tensor;
 use rayon::prelude::*;
 
 use super::{
-    Init, Param, Params, Plan, kernels,
+    Init, Param, Params, Plan,
+    kernels::{self, Packed, Rows, RowsMut},
     ops::{self, Bags},
 };
 use crate::error::{Error, Result};
@@ -190,6 +191,9 @@ pub struct FusedBiEncoder {
     table: Vec<f32>,
     /// Weights `(out, in)` and biases, the latter empty where there is none.
     dense: Vec<(Vec<f32>, Vec<f32>)>,
+    /// The weights once more, laid out for products whose bits do not depend on the batch: equal
+    /// passages must have equal vectors, wherever they stand.
+    packed: Vec<Packed>,
 }
 
 impl FusedBiEncoder {
@@ -216,7 +220,10 @@ impl FusedBiEncoder {
             fits("size of a dense layer", layer.in_features * width, weight.len())?;
             fits("size of a dense layer's bias", if layer.bias { width } else { 0 }, bias.len())?;
         }
-        Ok(Self { config, table, dense })
+        let layers = config.dense.iter().zip(&dense);
+        let packed = layers.map(|(layer, (weight, _))| Packed::new(weight, layer.in_features));
+        let packed = packed.collect();
+        Ok(Self { config, table, dense, packed })
     }
 
     /// The network as trained, its token weights folded into the table.
@@ -257,18 +264,17 @@ impl FusedBiEncoder {
     pub fn encode(&self, bags: &[&[u32]], out: &mut [f32]) {
         let hidden = self.config.hidden_size;
         let mut x = vec![0.0; bags.len() * hidden];
+        let mut rows = Vec::new();
         for (sum, ids) in x.chunks_exact_mut(hidden).zip(bags) {
             let scale = 1.0 / ids.len().max(1) as f32;
-            for id in *ids {
-                if let Some(row) =
-                    self.table.get(*id as usize * hidden..).and_then(|t| t.get(..hidden))
-                {
-                    kernels::add_scaled(sum, row, scale);
-                }
-            }
+            let known = ids.iter().filter(|id| (**id as usize) < self.config.vocab_size);
+            rows.clear();
+            rows.extend(known.map(|id| (*id, scale)));
+            kernels::add_scaled_rows(sum, &self.table, &rows);
         }
-        for (layer, (weight, bias)) in self.config.dense.iter().zip(&self.dense) {
-            x = dense(&x, weight, bias, layer);
+        let layers = self.config.dense.iter().zip(&self.packed);
+        for ((layer, weight), (_, bias)) in layers.zip(&self.dense) {
+            x = dense(&x, weight, bias, layer.activation);
         }
         out.copy_from_slice(&x);
         for (row, ids) in out.chunks_exact_mut(self.config.dim()).zip(bags) {
@@ -293,33 +299,22 @@ impl FusedBiEncoder {
     }
 }
 
-/// A dense layer of rows `x`, shape `(n, in)`: `weight` is `(out, in)`, `bias` `(out)` or empty.
-pub fn dense(x: &[f32], weight: &[f32], bias: &[f32], layer: &DenseConfig) -> Vec<f32> {
-    let mut y = vec![0.0; x.len() / layer.in_features * layer.out_features];
-    kernels::product(&mut y, x, weight, layer.in_features);
-    activate(&mut y, bias, layer);
+/// A dense layer of rows `x`, shape `(n, in)`; `bias` has a value for each output, or none.
+pub fn dense(x: &[f32], weight: &Packed, bias: &[f32], activation: Activation) -> Vec<f32> {
+    let (inputs, outputs) = (weight.inputs(), weight.outputs());
+    let count = x.len() / inputs;
+    let mut y = vec![0.0; count * outputs];
+    let out = RowsMut { values: &mut y, stride: outputs };
+    weight.multiply(out, Rows { values: x, stride: inputs }, count, bias);
+    activate(&mut y, activation);
     y
 }
 
-fn activate(rows: &mut [f32], bias: &[f32], layer: &DenseConfig) {
-    let zeros;
-    let bias = match bias {
-        [] => {
-            zeros = vec![0.0; layer.out_features];
-            &zeros
-        }
-        bias => bias,
-    };
-    match layer.activation {
-        Activation::Gelu => kernels::bias_gelu(rows, bias),
-        Activation::Identity => kernels::add_bias(rows, bias),
-        Activation::Tanh => {
-            kernels::add_bias(rows, bias);
-            rows.iter_mut().for_each(|x| *x = x.tanh());
-        }
-        Activation::Relu => {
-            kernels::add_bias(rows, bias);
-            rows.iter_mut().for_each(|x| *x = x.max(0.0));
-        }
+fn activate(rows: &mut [f32], activation: Activation) {
+    match activation {
+        Activation::Identity => {}
+        Activation::Gelu => kernels::gelu(rows),
+        Activation::Tanh => rows.iter_mut().for_each(|x| *x = x.tanh()),
+        Activation::Relu => kernels::relu(rows),
     }
 }

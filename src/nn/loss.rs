@@ -92,18 +92,14 @@ impl InfoNce {
 /// `scores` with minus infinity where `masked(row, column)`.
 fn masked(scores: &Tensor, masked: impl Fn(usize, usize) -> bool) -> Result<Tensor> {
     let (rows, columns) = scores.dims2()?;
-    let mut mask = vec![0_f32; rows * columns];
-    let mut any = false;
-    for row in 0..rows {
-        for column in 0..columns {
-            if masked(row, column) {
-                mask[row * columns + column] = f32::NEG_INFINITY;
-                any = true;
-            }
-        }
-    }
-    if !any {
+    let places = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    let places: Vec<_> = places.filter(|(row, column)| masked(*row, *column)).collect();
+    if places.is_empty() {
         return Ok(scores.clone());
+    }
+    let mut mask = vec![0_f32; rows * columns];
+    for (row, column) in places {
+        mask[row * columns + column] = f32::NEG_INFINITY;
     }
     let mask = Tensor::from_vec(mask, (rows, columns), scores.device())?;
     Ok((scores + mask)?)

@@ -3,7 +3,7 @@
 //! candle gives tensors, matrix products and the backward walk; what a network spends its time on
 //! is here. A layer has two forms. In training it is an operation with its own gradient ([`ops`]),
 //! each tested against the same formula spelt in candle's slow operations; in inference it is a
-//! loop over plain slices ([`kernels`], with `gemm` for the products) that allocates once.
+//! loop over plain slices ([`kernels`]) that allocates once.
 //!
 //! Two traps that this module exists to avoid: candle's fused softmax, layer norm and rotary
 //! embedding let no gradient through and say nothing, and its random initialisation has no seed.

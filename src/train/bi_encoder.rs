@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A network that turns token ids into vectors, and can be trained.
-pub trait TextEncoder {
+pub trait TextEncoder: Sync {
     /// Its parameters.
     fn params(&self) -> &Params;
 
@@ -122,6 +122,12 @@ impl Contrastive<'_> {
         Ok((total / prefixes.len() as f64)?)
     }
 
+    fn step_at_once(&self, batch: &Batch<'_>) -> Result<(f64, Gradients)> {
+        let loss = self.loss(&self.encoder.embed(&batch.texts)?, batch)?;
+        let gradients = self.params().gradients(&loss)?;
+        Ok((f64::from(loss.to_scalar::<f32>()?), gradients))
+    }
+
     /// The loss and its gradients with only one part of the batch in memory: vectors first, then
     /// the gradient of each vector, then each part once more, walked back with those.
     fn step_in_parts(&self, batch: &Batch<'_>) -> Result<(f64, Gradients)> {
@@ -177,12 +183,11 @@ impl Task for Contrastive<'_> {
         let ContrastiveSettings { seed, batch_size, cache_chunk, .. } = self.settings;
         let examples = self.pairs.batch(seed, step, batch_size);
         let batch = Batch::new(&examples);
-        if cache_chunk > 0 && cache_chunk < batch.texts.len() {
-            return self.step_in_parts(&batch);
-        }
-        let loss = self.loss(&self.encoder.embed(&batch.texts)?, &batch)?;
-        let gradients = self.params().gradients(&loss)?;
-        Ok((f64::from(loss.to_scalar::<f32>()?), gradients))
+        // On a thread of the pool, which need not be woken for each operation then.
+        rayon::scope(|_| match cache_chunk > 0 && cache_chunk < batch.texts.len() {
+            true => self.step_in_parts(&batch),
+            false => self.step_at_once(&batch),
+        })
     }
 
     fn metric(&self) -> &'static str {
@@ -190,13 +195,17 @@ impl Task for Contrastive<'_> {
     }
 
     /// The mean reciprocal rank of each held-out anchor's positive among all held-out positives
-    /// but its false negatives.
+    /// but its false negatives; NaN for a network whose vectors are no numbers.
     fn evaluate(&self) -> Result<f64> {
         let batch = Batch::new(self.pairs.dev());
         let n = batch.anchor_groups.len();
         let anchors = self.embed_all(&batch.texts[..n])?;
         let positives = self.embed_all(&batch.texts[n..2 * n])?;
         let scores = anchors.matmul(&positives.t()?)?.to_vec2::<f32>()?;
+        if scores.iter().flatten().any(|score| score.is_nan()) {
+            // Nothing is above what is no number: a broken network would look perfect.
+            return Ok(f64::NAN);
+        }
         let mut sum = 0.0;
         for (i, row) in scores.iter().enumerate() {
             let rival = |j: usize| {
@@ -219,7 +228,8 @@ impl Task for Contrastive<'_> {
             &self.settings;
         let settings = json!({
             "batch_size": batch_size, "cache_chunk": cache_chunk, "matryoshka": matryoshka,
-            "temperature": loss.temperature, "symmetric": loss.symmetric, "seed": seed,
+            "temperature": loss.temperature, "symmetric": loss.symmetric,
+            "ceiling": loss.ceiling, "seed": seed,
         });
         let mut arguments = self.arguments.clone();
         if let Value::Object(settings) = settings {

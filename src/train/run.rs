@@ -146,6 +146,7 @@ pub fn run(task: &dyn Task, settings: &RunSettings, watch: Watch<'_>) -> Result<
         let done = sitting.progress.step;
         if done.is_multiple_of(settings.eval_every.max(1)) || done == settings.steps {
             let metric = task.evaluate()?;
+            finite(done, "dev metric", metric)?;
             sitting.keep_best(metric)?;
             on_line(&sitting.log(Some(metric))?);
             sitting.save()?;
@@ -235,12 +236,13 @@ impl<'a> Sitting<'a> {
 
     /// Goes on from `state`, read from `path`.
     fn take_up(&mut self, state: State, path: &Path) -> Result<()> {
-        let differ: Vec<String> = (self.arguments.iter())
-            .filter(|(name, value)| state.arguments.get(*name) != Some(value))
-            .map(|(name, value)| {
-                let was = state.arguments.get(name).unwrap_or(&Value::Null);
-                format!("{name} was {was} and is {value}")
-            })
+        let (was, is) = (&state.arguments, &self.arguments);
+        let gone = was.keys().filter(|name| !is.contains_key(*name));
+        let value = |of: &Map<String, Value>, name| of.get(name).cloned().unwrap_or_default();
+        let differ: Vec<String> = (is.keys().chain(gone))
+            .map(|name| (name, value(was, name), value(is, name)))
+            .filter(|(_, was, is)| was != is)
+            .map(|(name, was, is)| format!("{name} was {was} and is {is}"))
             .collect();
         if !differ.is_empty() {
             let differ = differ.join(", ");
@@ -260,11 +262,8 @@ impl<'a> Sitting<'a> {
         let step = self.progress.step;
         let (loss, gradients) = self.task.step(step)?;
         let norm = global_norm(&gradients)?;
-        for (what, value) in [("loss", loss), ("norm of the gradients", norm)] {
-            if !value.is_finite() {
-                return Err(Error::Diverged { step: step + 1, what, value });
-            }
-        }
+        finite(step + 1, "loss", loss)?;
+        finite(step + 1, "norm of the gradients", norm)?;
         let factor = self.schedule.factor(step);
         self.optimiser.step(self.task.params(), &gradients, (factor, norm))?;
         self.last = (norm, factor);
@@ -363,12 +362,22 @@ impl<'a> Sitting<'a> {
     }
 }
 
+fn finite(step: u64, what: &'static str, value: f64) -> Result<()> {
+    match value.is_finite() {
+        true => Ok(()),
+        false => Err(Error::Diverged { step, what, value }),
+    }
+}
+
 /// Whether the run may have the folder.
 fn check_output(output: &Path, state: &Path, resume: bool) -> Result<()> {
     let message = match (resume, state.exists()) {
         (true, false) => "holds no unfinished run to resume",
         (false, true) => "holds an unfinished run: go on with --resume, or give another --output",
-        (false, false) if output.join("train.json").exists() => {
+        // Ours has the first of these; the second comes with other people's models.
+        (false, false)
+            if ["train.json", "modules.json"].iter().any(|f| output.join(f).exists()) =>
+        {
             "holds a trained model: give another --output, or remove that folder first"
         }
         _ => return Ok(()),

@@ -2,6 +2,7 @@
 
 mod inputs;
 mod measure;
+mod training;
 
 use std::{
     fs,
@@ -118,6 +119,7 @@ fn every_command_has_help_with_examples() {
         env!("CARGO_BIN_EXE_index"),
         env!("CARGO_BIN_EXE_demo"),
         env!("CARGO_BIN_EXE_train-tokenizer"),
+        env!("CARGO_BIN_EXE_train-biencoder"),
     ] {
         let help = String::from_utf8(run(binary, &["--help"], 0).stdout).unwrap();
         assert!(help.contains("Examples:") && help.contains("--json"), "{binary}: {help}");

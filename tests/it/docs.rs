@@ -11,11 +11,12 @@ use regex::Regex;
 
 const DOCUMENTS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 
-const BINARIES: [(&str, &str); 5] = [
+const BINARIES: [(&str, &str); 6] = [
     ("answer", env!("CARGO_BIN_EXE_answer")),
     ("index", env!("CARGO_BIN_EXE_index")),
     ("evaluate", env!("CARGO_BIN_EXE_evaluate")),
     ("demo", env!("CARGO_BIN_EXE_demo")),
+    ("train-biencoder", env!("CARGO_BIN_EXE_train-biencoder")),
     ("train-tokenizer", env!("CARGO_BIN_EXE_train-tokenizer")),
 ];
 

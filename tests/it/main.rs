@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+mod bi_encoder;
 mod chunk;
 mod citations;
 mod cli;
@@ -17,6 +18,7 @@ mod layers;
 mod lexical;
 mod metrics;
 mod minilm;
+mod nn;
 mod nn_bert;
 mod pairs;
 mod pipelines;
@@ -25,6 +27,7 @@ mod reports;
 mod rerankers;
 mod stores;
 mod tokenizer;
+mod training;
 
 /// A path below the shared measuring data; `None`, with a word about it, where there is none.
 fn shared(relative: &str) -> Option<PathBuf> {

@@ -36,17 +36,17 @@ fn params(config: &BertConfig, prefix: &str) -> Params {
     Params::new(&plan, 0).unwrap()
 }
 
-fn tensor(rng: &mut Rng, shape: &[usize]) -> Tensor {
+pub(super) fn tensor(rng: &mut Rng, shape: &[usize]) -> Tensor {
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| 2.0 * rng.normal()).collect();
     Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
 }
 
-fn values(tensor: &Tensor) -> Vec<f32> {
+pub(super) fn values(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().unwrap().to_vec1().unwrap()
 }
 
 #[track_caller]
-fn close(got: &Tensor, expected: &Tensor, bound: f32) {
+pub(super) fn close(got: &Tensor, expected: &Tensor, bound: f32) {
     assert_eq!(got.dims(), expected.dims());
     for (got, expected) in values(got).iter().zip(values(expected)) {
         let apart = (got - expected).abs() / (1.0 + expected.abs());
@@ -56,7 +56,11 @@ fn close(got: &Tensor, expected: &Tensor, bound: f32) {
 
 /// The value and all gradients of an operation and of its slow twin.
 #[track_caller]
-fn twins(arguments: &[Var], fast: impl Fn(&[Var]) -> Tensor, slow: impl Fn(&[Var]) -> Tensor) {
+pub(super) fn twins(
+    arguments: &[Var],
+    fast: impl Fn(&[Var]) -> Tensor,
+    slow: impl Fn(&[Var]) -> Tensor,
+) {
     let (fast, slow) = (fast(arguments), slow(arguments));
     close(&fast, &slow, 1e-5);
     let upstream = tensor(&mut Rng::new(5), fast.dims());

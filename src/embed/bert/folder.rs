@@ -11,19 +11,20 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::bi_encoder::{Module, Weights, read_dense, read_json};
+use super::super::bi_encoder::{Module, read_dense, read_json};
 use crate::{
     error::{Error, Result},
     nn::{
         bert::{BertConfig, Pooling},
         bi_encoder::DenseConfig,
+        kernels::Packed,
     },
 };
 
 /// What follows the pooling.
 #[derive(Debug)]
 pub(super) enum Step {
-    Dense(DenseConfig, Weights),
+    Dense(DenseConfig, Packed, Vec<f32>),
     Normalize,
 }
 
@@ -80,7 +81,7 @@ impl Settings {
     pub(super) fn dim(&self) -> usize {
         let pooled = self.pooling.len() * self.config.hidden_size;
         let dense = self.steps.iter().rev().find_map(|step| match step {
-            Step::Dense(layer, _) => Some(layer.out_features),
+            Step::Dense(layer, ..) => Some(layer.out_features),
             Step::Normalize => None,
         });
         dense.unwrap_or(pooled)
@@ -111,14 +112,15 @@ fn read_modules(folder: &Path, modules: &[Module], config: &BertConfig) -> Resul
                 pooled = Some((pooling, include_prompt));
             }
             (_, "Dense", Some(_)) => {
-                let (layer, weights) = read_dense(&inside)?;
+                let (layer, (weight, bias)) = read_dense(&inside)?;
                 if layer.in_features != width {
                     let got = layer.in_features;
                     let message = format!("in_features is {got}; what comes before gives {width}");
                     return Err(Error::format(inside.join("config.json"), message));
                 }
                 width = layer.out_features;
-                steps.push(Step::Dense(layer, weights));
+                let weight = Packed::new(&weight, layer.in_features);
+                steps.push(Step::Dense(layer, weight, bias));
             }
             (_, "Normalize", Some(_)) => steps.push(Step::Normalize),
             (_, class, _) => {

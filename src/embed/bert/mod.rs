@@ -107,7 +107,7 @@ impl BertEmbedder {
         }
         for step in &self.settings.steps {
             match step {
-                Step::Dense(layer, (weight, bias)) => x = dense(&x, weight, bias, layer),
+                Step::Dense(layer, weight, bias) => x = dense(&x, weight, bias, layer.activation),
                 Step::Normalize => kernels::normalize(&mut x),
             }
         }

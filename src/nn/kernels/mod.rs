@@ -3,7 +3,7 @@
 //! Each is compiled three times (AVX-512, AVX2, what every machine has) and the best that the
 //! processor can run is chosen at the call. Rust never reorders or contracts floating-point
 //! arithmetic, and sums run over a fixed number of lanes, so all three give the same bits.
-#![allow(unsafe_code)] // Functions compiled for more than the baseline, once detected; gemm.
+#![allow(unsafe_code)] // Functions compiled for more than the baseline, once detected.
 
 /// Defines a function that runs compiled for the best instruction set at hand.
 macro_rules! vectorised {
@@ -39,7 +39,6 @@ macro_rules! vectorised {
 mod activation;
 mod layer_norm;
 mod packed;
-mod product;
 mod rows;
 mod softmax;
 mod tile;
@@ -47,10 +46,9 @@ mod tile;
 pub use activation::{bias_gelu, bias_gelu_backward, gelu, gelu_tanh, relu};
 pub use layer_norm::{add_layer_norm, layer_norm, layer_norm_backward};
 pub use packed::{Packed, Rows, RowsMut};
-pub use product::product;
 pub use rows::{
-    AdamWRates, adamw, add_bias, add_scaled, column_sums, dot, log_sum_exp, normalize,
-    softmax_into, sum_of_squares,
+    AdamWRates, adamw, add_bias, add_scaled, add_scaled_rows, column_sums, dot, log_sum_exp,
+    normalize, softmax_into, sum_of_squares,
 };
 pub use softmax::{softmax, softmax_backward};
 

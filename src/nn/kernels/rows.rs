@@ -12,6 +12,37 @@ vectorised! {
 }
 
 vectorised! {
+    /// Adds rows of `table`, each so many times, in their order: `sum` is as long as a row.
+    ///
+    /// # Panics
+    /// A row that the table lacks.
+    pub fn add_scaled_rows(sum: &mut [f32], table: &[f32], rows: &[(u32, f32)]) {
+        /// Columns that stay in registers while all rows are added.
+        const BLOCK: usize = 2 * LANES;
+        let d = sum.len();
+        let (blocks, tail) = sum.as_chunks_mut::<BLOCK>();
+        let from = blocks.len() * BLOCK;
+        for (index, block) in blocks.iter_mut().enumerate() {
+            let mut sums = *block;
+            for &(row, scale) in rows {
+                let x = &table[row as usize * d + index * BLOCK..][..BLOCK];
+                for i in 0..BLOCK {
+                    sums[i] += scale * x[i];
+                }
+            }
+            *block = sums;
+        }
+        if !tail.is_empty() {
+            for &(row, scale) in rows {
+                for (sum, x) in tail.iter_mut().zip(&table[row as usize * d + from..]) {
+                    *sum += scale * *x;
+                }
+            }
+        }
+    }
+}
+
+vectorised! {
     /// Adds `bias` to each row, shapes `(n, d)` and `(d)`.
     pub fn add_bias(rows: &mut [f32], bias: &[f32]) {
         for row in rows.chunks_exact_mut(bias.len()) {

@@ -87,13 +87,13 @@ impl CustomOp2 for EmbeddingBag {
         let (_, d) = table_layout.shape().dims2()?;
         let (table, weights) = (values(table, table_layout)?, values(weights, weights_layout)?);
         let mut out = vec![0.0; self.bags.len() * d];
-        out.par_chunks_mut(d).enumerate().with_min_len(BLOCK).for_each(|(bag, sum)| {
+        let bags = out.par_chunks_mut(d).enumerate().with_min_len(BLOCK);
+        bags.for_each_init(Vec::new, |rows, (bag, sum)| {
             let ids = self.bags.get(bag);
             let scale = 1.0 / ids.len() as f32;
-            for id in ids {
-                let id = *id as usize;
-                kernels::add_scaled(sum, &table[id * d..][..d], scale * weights[id]);
-            }
+            rows.clear();
+            rows.extend(ids.iter().map(|id| (*id, scale * weights[*id as usize])));
+            kernels::add_scaled_rows(sum, table, rows);
         });
         output(out, (self.bags.len(), d))
     }
@@ -116,9 +116,11 @@ impl CustomOp2 for EmbeddingBag {
                         (vec![0.0; vocabulary * d], vec![0.0; vocabulary]);
                     let rows = d_table.par_chunks_mut(d).zip(&mut d_weights).enumerate();
                     rows.with_min_len(4 * BLOCK).for_each(|(id, (row, d_weight))| {
-                        for (bag, share) in holders.of(id) {
-                            kernels::add_scaled(row, &grad[bag * d..][..d], share);
+                        let holders = holders.of(id);
+                        if holders.is_empty() {
+                            return;
                         }
+                        kernels::add_scaled_rows(row, grad, holders);
                         *d_weight = kernels::dot(row, &table[id * d..][..d]);
                         row.iter_mut().for_each(|x| *x *= weights[id]);
                     });
@@ -139,9 +141,8 @@ struct Holders {
 }
 
 impl Holders {
-    fn of(&self, id: usize) -> impl Iterator<Item = (usize, f32)> {
-        let entries = &self.entries[self.starts[id]..self.starts[id + 1]];
-        entries.iter().map(|(bag, share)| (*bag as usize, *share))
+    fn of(&self, id: usize) -> &[(u32, f32)] {
+        &self.entries[self.starts[id]..self.starts[id + 1]]
     }
 }
 
