@@ -58,7 +58,10 @@ pub enum Error {
     #[error("tensors: {0}")]
     Tensor(#[from] candle_core::Error),
     /// A training step whose loss or gradients are no numbers.
-    #[error("step {step}: the {what} is {value}; try a lower --lr (what was saved can be resumed)")]
+    #[error(
+        "step {step}: the {what} is {value}; the same options would end here again: remove the \
+         folder's `training` and begin anew with a lower --lr"
+    )]
     Diverged {
         /// The step, counted from 1; nothing of it was saved.
         step: u64,

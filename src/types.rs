@@ -210,14 +210,6 @@ impl Vectors {
     }
 }
 
-/// Scales `row` to unit length; a row of zeros stays zeros.
-pub fn normalize(row: &mut [f32]) {
-    let norm = row.iter().map(|x| x * x).sum::<f32>().sqrt();
-    if norm > 0.0 {
-        row.iter_mut().for_each(|x| *x /= norm);
-    }
-}
-
 /// A hit joined with its text.
 #[derive(Debug, Clone, Copy)]
 pub struct ScoredChunk<'a> {

@@ -11,8 +11,9 @@ use rayon::prelude::*;
 use crate::{
     embed::Embedder,
     error::{Error, Result},
+    nn::kernels::normalize,
     text::Analyzer,
-    types::{Vectors, normalize},
+    types::Vectors,
 };
 
 /// Signed hashing of stems into buckets.

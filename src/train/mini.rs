@@ -86,6 +86,7 @@ impl MiniBiEncoder {
             "dim": self.config.dim(),
             "parameters": self.params.count(),
             "tokenizer": self.tokenizer.fingerprint(),
+            "dtype": self.dtype.as_str(),
         })
     }
 

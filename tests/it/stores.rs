@@ -2,9 +2,10 @@
 
 use minirag::{
     Error,
+    nn::kernels::normalize,
     rng::Rng,
     store::{FlatStore, VectorStore},
-    types::{Row, Scale, Vectors, normalize},
+    types::{Row, Scale, Vectors},
 };
 use proptest::prelude::*;
 use serde::Deserialize;

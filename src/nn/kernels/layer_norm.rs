@@ -1,6 +1,6 @@
 //! Layer normalisation (Ba, Kiros and Hinton 2016), forward and backward.
 
-use super::LANES;
+use super::{LANES, rows::dot_inline};
 
 #[inline(always)]
 fn sum(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
@@ -25,15 +25,20 @@ fn moments(row: &[f32], eps: f32) -> (f32, f32) {
     (mean, 1.0 / (variance + eps).sqrt())
 }
 
+#[inline(always)]
+fn normalize(row: &mut [f32], gamma: &[f32], beta: &[f32], eps: f32) {
+    let (mean, scale) = moments(row, eps);
+    for ((x, gamma), beta) in row.iter_mut().zip(gamma).zip(beta) {
+        *x = (*x - mean) * scale * *gamma + *beta;
+    }
+}
+
 vectorised! {
     /// Each row becomes `(row - mean) / sqrt(variance + eps) * gamma + beta`; `rows` is `(n, d)`,
     /// the others `(d)`.
     pub fn layer_norm(rows: &mut [f32], gamma: &[f32], beta: &[f32], eps: f32) {
         for row in rows.chunks_exact_mut(gamma.len()) {
-            let (mean, scale) = moments(row, eps);
-            for ((x, gamma), beta) in row.iter_mut().zip(gamma).zip(beta) {
-                *x = (*x - mean) * scale * *gamma + *beta;
-            }
+            normalize(row, gamma, beta, eps);
         }
     }
 }
@@ -52,10 +57,7 @@ vectorised! {
             for (x, residual) in row.iter_mut().zip(residual) {
                 *x += *residual;
             }
-            let (mean, scale) = moments(row, eps);
-            for ((x, gamma), beta) in row.iter_mut().zip(gamma).zip(beta) {
-                *x = (*x - mean) * scale * *gamma + *beta;
-            }
+            normalize(row, gamma, beta, eps);
         }
     }
 }
@@ -86,7 +88,7 @@ vectorised! {
                 *g *= *gamma;
             }
             let n = d as f32;
-            let (level, slope) = (sum(g, |x| x) / n, super::dot(g, &centred) / n);
+            let (level, slope) = (sum(g, |x| x) / n, dot_inline(g, &centred) / n);
             for (g, c) in g.iter_mut().zip(&centred) {
                 *g = scale * (*g - level - *c * slope);
             }

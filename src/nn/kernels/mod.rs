@@ -47,7 +47,7 @@ pub use activation::{bias_gelu, bias_gelu_backward, gelu, gelu_tanh, relu};
 pub use layer_norm::{add_layer_norm, layer_norm, layer_norm_backward};
 pub use packed::{Packed, Rows, RowsMut};
 pub use rows::{
-    AdamWRates, adamw, add_bias, add_scaled, add_scaled_rows, column_sums, dot, log_sum_exp,
+    AdamWRates, adamw, add_bias, add_scaled, add_scaled_rows, column_sums, dot, log_sum_exp, norm,
     normalize, softmax_into, sum_of_squares,
 };
 pub use softmax::{softmax, softmax_backward};

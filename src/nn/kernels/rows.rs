@@ -64,20 +64,26 @@ vectorised! {
     }
 }
 
+/// As [`dot`], to be compiled into the loop around it.
+#[inline(always)]
+pub(super) fn dot_inline(a: &[f32], b: &[f32]) -> f32 {
+    let (mut lanes, mut tail) = ([0.0_f32; LANES], 0.0);
+    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    for (x, y) in a.remainder().iter().zip(b.remainder()) {
+        tail += x * y;
+    }
+    for (a, b) in a.zip(b) {
+        for i in 0..LANES {
+            lanes[i] += a[i] * b[i];
+        }
+    }
+    lanes.iter().sum::<f32>() + tail
+}
+
 vectorised! {
     /// The dot product of two rows of one length.
     pub fn dot(a: &[f32], b: &[f32]) -> f32 {
-        let (mut lanes, mut tail) = ([0.0_f32; LANES], 0.0);
-        let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-        for (x, y) in a.remainder().iter().zip(b.remainder()) {
-            tail += x * y;
-        }
-        for (a, b) in a.zip(b) {
-            for i in 0..LANES {
-                lanes[i] += a[i] * b[i];
-            }
-        }
-        lanes.iter().sum::<f32>() + tail
+        dot_inline(a, b)
     }
 }
 
@@ -86,12 +92,19 @@ pub fn sum_of_squares(row: &[f32]) -> f32 {
     dot(row, row)
 }
 
-/// Scales a row to unit length; a row of zeros stays zeros.
+/// Scales a row to unit length; a row of zeros stays zeros. A row so long that its norm is no
+/// number becomes NaN, which the checks of losses and vectors report, and not zeros, which pass.
 pub fn normalize(row: &mut [f32]) {
-    let norm = sum_of_squares(row).sqrt();
-    if norm > 0.0 {
+    let norm = norm(row);
+    if norm != 0.0 {
         row.iter_mut().for_each(|x| *x /= norm);
     }
+}
+
+/// The Euclidean norm of a row; NaN where its square is beyond `f32`.
+pub fn norm(row: &[f32]) -> f32 {
+    let norm = sum_of_squares(row).sqrt();
+    if norm.is_finite() { norm } else { f32::NAN }
 }
 
 #[inline(always)]

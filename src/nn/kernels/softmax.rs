@@ -1,6 +1,9 @@
 //! Softmax over the keys that a sequence has, forward and backward.
 
-use super::{LANES, exp, rows::max};
+use super::{
+    LANES, exp,
+    rows::{dot_inline, max},
+};
 
 vectorised! {
     /// Each row, of `width` values, becomes `softmax(scale * row)` over its first `len` values and
@@ -35,17 +38,7 @@ vectorised! {
     pub fn softmax_backward(upstream: &mut [f32], probabilities: &[f32], width: usize, scale: f32) {
         let rows = upstream.chunks_exact_mut(width).zip(probabilities.chunks_exact(width));
         for (g, p) in rows {
-            let (mut lanes, mut tail) = ([0.0_f32; LANES], 0.0);
-            let (gs, ps) = (g.chunks_exact(LANES), p.chunks_exact(LANES));
-            for (g, p) in gs.remainder().iter().zip(ps.remainder()) {
-                tail += g * p;
-            }
-            for (g, p) in gs.zip(ps) {
-                for i in 0..LANES {
-                    lanes[i] += g[i] * p[i];
-                }
-            }
-            let mean = lanes.iter().sum::<f32>() + tail;
+            let mean = dot_inline(g, p);
             for (g, p) in g.iter_mut().zip(p) {
                 *g = scale * *p * (*g - mean);
             }

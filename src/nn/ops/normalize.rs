@@ -38,8 +38,8 @@ impl CustomOp1 for Normalize {
                     let mut dx = grad.to_vec();
                     let rows = x.par_chunks(d).zip(y.par_chunks(d));
                     dx.par_chunks_mut(d).zip(rows).with_min_len(BLOCK).for_each(|(dx, (x, y))| {
-                        let norm = kernels::sum_of_squares(x).sqrt();
-                        let scale = if norm > 0.0 { 1.0 / norm } else { 0.0 };
+                        let norm = kernels::norm(x);
+                        let scale = if norm == 0.0 { 0.0 } else { 1.0 / norm };
                         let along = kernels::dot(y, dx);
                         for (dx, y) in dx.iter_mut().zip(y) {
                             *dx = (*dx - along * y) * scale;
