@@ -69,7 +69,7 @@ fn bi_encoder(criterion: &mut Criterion) {
     let passages = passages(&tokenizer);
     let texts: Vec<&str> = passages.iter().map(String::as_str).collect();
     let encoder = MiniBiEncoder::new(tokenizer.clone(), 64, &texts, 1).unwrap();
-    let embedder = encoder.embedder().unwrap();
+    let embedder = encoder.static_embedder().unwrap();
     let pairs = InMemory::new(&passages, &tokenizer);
     let mut group = criterion.benchmark_group("bi-encoder");
     let query = ["When do we use the past perfect continuous?"];

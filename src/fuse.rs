@@ -112,7 +112,7 @@ mod tests {
         let legs = [Leg { ranking: &a, weight: 0.5 }, Leg { ranking: &b, weight: 0.5 }];
         let fused = convex(&legs, 10).unwrap();
         let scores: Vec<f32> = fused.hits().iter().map(|hit| hit.score).collect();
-        assert_eq!(scores, [1.0, 0.5, 0.0]);
+        assert_eq!(scores, [1.0, 0.25, 0.0]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     corpus::{self, Corpus},
-    embed::{BiEncoder, Embedder},
+    embed,
     error::{Error, Result},
     lexical::{Bm25, LexicalIndex},
     nn::{AdamWSettings, loss::InfoNce},
@@ -25,8 +25,8 @@ use crate::{
     text::Analyzer,
     tokenizer::{self, Tokenizer},
     train::{
-        MiniBiEncoder, RunSettings, Summary, Watch,
-        bi_encoder::{Contrastive, ContrastiveSettings},
+        BertBiEncoder, MiniBiEncoder, RunSettings, Summary, Watch,
+        bi_encoder::{Contrastive, ContrastiveSettings, Model},
         pairs::{
             Labelled, LabelledSettings, LabelledTexts, MineSettings, Mixture, Pairs, SearchFn,
             Unlabelled, UnlabelledSettings, mine_negatives,
@@ -145,6 +145,15 @@ impl Preset {
     }
 }
 
+impl Sizes {
+    /// For a pretrained transformer, which moves little and costs much a step.
+    fn fine_tuning() -> Self {
+        let optimiser = AdamWSettings { lr: 2e-5, ..AdamWSettings::default() };
+        let run = RunSettings { steps: 300, warmup: 30, eval_every: 50, optimiser };
+        Self { dim: 0, vocab_size: 0, batch_size: 32, run }
+    }
+}
+
 /// What was read to train on.
 struct Texts {
     labelled: Vec<LabelledTexts>,
@@ -158,24 +167,28 @@ impl TrainBiencoder {
     /// Texts that cannot be read or are too few, options that do not fit, a run that fails.
     pub fn execute(&self) -> Result<(String, ExitCode)> {
         self.verbose.apply()?;
-        let sizes = self.preset.sizes();
-        let settings = self.train.settings(sizes.run)?;
+        let dtype = if self.half { DType::F16 } else { DType::F32 };
         let texts = self.read()?;
-        let mut encoder = match &self.init {
-            Some(folder) => MiniBiEncoder::open(folder)?,
-            None => self.fresh(&texts, &sizes)?,
+        let (model, sizes): (Box<dyn Model>, Sizes) = match &self.init {
+            Some(folder) if embed::is_static(folder)? => {
+                (Box::new(MiniBiEncoder::open(folder, dtype)?), self.preset.sizes())
+            }
+            Some(folder) => (Box::new(BertBiEncoder::open(folder, dtype)?), Sizes::fine_tuning()),
+            None => {
+                let sizes = self.preset.sizes();
+                (Box::new(self.fresh(&texts, &sizes, dtype)?), sizes)
+            }
         };
-        if self.half {
-            encoder.dtype = DType::F16;
-        }
-        let (pairs, mut arguments) = self.pairs(texts, &encoder)?;
-        arguments.insert("network".to_owned(), encoder.describe());
+        let model = model.as_ref();
+        let settings = self.train.settings(sizes.run)?;
+        let (pairs, mut arguments) = self.pairs(texts, model)?;
+        arguments.insert("network".to_owned(), model.describe());
         if let Some(folder) = &self.init {
-            let fingerprint = encoder.embedder()?.fingerprint();
+            let fingerprint = model.embedder()?.fingerprint();
             arguments.insert("init".to_owned(), json!([folder, fingerprint]));
         }
         let task = Contrastive {
-            encoder: &encoder,
+            encoder: model,
             pairs: pairs.as_ref(),
             settings: ContrastiveSettings {
                 batch_size: self.train.batch_size.unwrap_or(sizes.batch_size),
@@ -213,7 +226,7 @@ impl TrainBiencoder {
     }
 
     /// A fresh network with a tokenizer of its own, both made for these texts.
-    fn fresh(&self, texts: &Texts, sizes: &Sizes) -> Result<MiniBiEncoder> {
+    fn fresh(&self, texts: &Texts, sizes: &Sizes, dtype: DType) -> Result<MiniBiEncoder> {
         let documents = texts.corpus.iter().flat_map(|corpus| &corpus.documents);
         let documents: Vec<String> =
             documents.map(|document| format!("{} {}", document.title, document.text)).collect();
@@ -230,21 +243,23 @@ impl TrainBiencoder {
         note(self.verbose.quiet, &format!("training a tokenizer on {} texts", all.len()));
         let (tokenizer, _) = tokenizer::train(&all, &vocabulary)?;
         let dim = self.dim.unwrap_or(sizes.dim);
-        MiniBiEncoder::new(Arc::new(tokenizer), dim, &passages, self.train.seed)
+        let mut model = MiniBiEncoder::new(Arc::new(tokenizer), dim, &passages, self.train.seed)?;
+        model.dtype = dtype;
+        Ok(model)
     }
 
     /// The source of the batches, and what a resumed run must find unchanged of it.
     fn pairs(
         &self,
         texts: Texts,
-        encoder: &MiniBiEncoder,
+        model: &dyn Model,
     ) -> Result<(Box<dyn Pairs>, Map<String, Value>)> {
         let mut sources: Vec<Box<dyn Pairs>> = Vec::new();
         let mut arguments = Map::new();
-        let tokenizer: &Tokenizer = encoder.tokenizer();
+        let tokenizer: &Tokenizer = model.tokenizer();
         for mut labelled in texts.labelled {
             if let Some(miner) = self.mine_negatives {
-                self.mine(&mut labelled, miner, encoder)?;
+                self.mine(&mut labelled, miner, model)?;
             }
             let name = format!("pairs {}", labelled.path.display());
             let source = Labelled::new(&labelled, tokenizer, LabelledSettings::default())?;
@@ -269,7 +284,7 @@ impl TrainBiencoder {
         Ok((Mixture::of(sources)?, arguments))
     }
 
-    fn mine(&self, texts: &mut LabelledTexts, miner: Miner, encoder: &MiniBiEncoder) -> Result<()> {
+    fn mine(&self, texts: &mut LabelledTexts, miner: Miner, model: &dyn Model) -> Result<()> {
         let settings = MineSettings { seed: self.train.seed, ..MineSettings::default() };
         let passages = texts.passages.clone();
         let search: Box<SearchFn<'_>> = match miner {
@@ -284,7 +299,7 @@ impl TrainBiencoder {
                 ));
             }
             Miner::Dense => {
-                let embedder: BiEncoder = encoder.embedder()?;
+                let embedder = model.embedder()?;
                 let passages: Vec<&str> = passages.iter().map(String::as_str).collect();
                 let store = FlatStore::new(embedder.embed_passages(&passages)?);
                 Box::new(move |query, k| store.search(embedder.embed_queries(&[query])?.row(0), k))

@@ -6,7 +6,7 @@ mod hashing;
 
 use std::path::Path;
 
-pub use bert::BertEmbedder;
+pub use bert::{BertEmbedder, BertParts};
 pub use bi_encoder::BiEncoder;
 pub use hashing::HashingEmbedder;
 
@@ -64,10 +64,18 @@ pub fn open(folder: &Path) -> Result<Box<dyn Embedder>> {
              checkpoint folder, which train-biencoder makes",
         ));
     }
+    Ok(match is_static(folder)? {
+        true => Box::new(BiEncoder::open(folder)?),
+        false => Box::new(BertEmbedder::open(folder)?),
+    })
+}
+
+/// Whether the checkpoint of a folder is a static model, and not a transformer.
+///
+/// # Errors
+/// A `modules.json` that holds no list of modules.
+pub fn is_static(folder: &Path) -> Result<bool> {
     let path = folder.join("modules.json");
     let modules: Vec<Module> = if path.exists() { read_json(&path)? } else { Vec::new() };
-    Ok(match modules.first().map(Module::class) {
-        Some("StaticEmbedding") => Box::new(BiEncoder::open(folder)?),
-        _ => Box::new(BertEmbedder::open(folder)?),
-    })
+    Ok(modules.first().is_some_and(|module| module.class() == "StaticEmbedding"))
 }

@@ -23,6 +23,24 @@ pub struct ModelInput {
 }
 
 impl Tokenizer {
+    /// The special tokens that stand before a text and after it.
+    ///
+    /// # Errors
+    /// A tokenizer that cannot encode a letter, or does more than frame it.
+    pub fn frame(&self) -> Result<(Vec<u32>, Vec<u32>)> {
+        let probe = "a";
+        let framed = self.encode_for_model(probe, None, usize::MAX)?.ids;
+        let mut plain = Vec::new();
+        self.encode_ids_into(probe, &mut plain)?;
+        match framed.windows(plain.len().max(1)).position(|ids| ids == plain) {
+            Some(at) => Ok((framed[..at].to_vec(), framed[at + plain.len()..].to_vec())),
+            None => {
+                let message = "the tokenizer's post-processor changes a text's own tokens";
+                Err(Error::Setting(message.to_owned()))
+            }
+        }
+    }
+
     /// The tokens of `text`, or of the pair that it forms with a second one, at most `max` with
     /// the special ones; of a pair the longer text is cut first.
     ///

@@ -10,6 +10,7 @@ use super::{
     pairs::{Example, Pairs},
 };
 use crate::{
+    embed::Embedder,
     error::{Error, Result},
     nn::{
         Gradients, Params,
@@ -17,6 +18,7 @@ use crate::{
         loss::{Groups, InfoNce},
         ops::l2_normalize,
     },
+    tokenizer::Tokenizer,
 };
 
 /// A network that turns token ids into vectors, and can be trained.
@@ -41,6 +43,21 @@ pub trait TextEncoder: Sync {
     /// # Errors
     /// A file that cannot be written.
     fn save(&self, folder: &Path) -> Result<()>;
+}
+
+/// A text encoder with the tokenizer that its texts are read by.
+pub trait Model: TextEncoder {
+    /// The tokenizer.
+    fn tokenizer(&self) -> &Tokenizer;
+
+    /// Its sizes and its tokenizer, for the record of a run.
+    fn describe(&self) -> Value;
+
+    /// The network that training starts from, ready to embed.
+    ///
+    /// # Errors
+    /// Those of the network.
+    fn embedder(&self) -> Result<Box<dyn Embedder>>;
 }
 
 /// How a batch becomes a loss.

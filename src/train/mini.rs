@@ -6,9 +6,9 @@ use candle_core::{DType, Tensor};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 
-use super::bi_encoder::TextEncoder;
+use super::bi_encoder::{Model, TextEncoder};
 use crate::{
-    embed,
+    embed::{self, Embedder},
     error::{Error, Result},
     nn::{
         BiEncoder, Params,
@@ -53,7 +53,7 @@ impl MiniBiEncoder {
     ///
     /// # Errors
     /// As [`embed::BiEncoder::open`].
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub fn open(folder: &Path, dtype: DType) -> Result<Self> {
         let (tokenizer, fused) = embed::BiEncoder::open(folder)?.into_parts();
         let config = fused.config().clone();
         let mut plan = config.plan(&vec![1.0; config.vocab_size]);
@@ -69,32 +69,14 @@ impl MiniBiEncoder {
         }
         let params = Params::new(&plan, 0)?;
         let network = BiEncoder::new(&config, &params)?;
-        Ok(Self { config, params, network, tokenizer, dtype: DType::F32 })
-    }
-
-    /// The tokenizer.
-    pub fn tokenizer(&self) -> &Tokenizer {
-        &self.tokenizer
-    }
-
-    /// Its sizes and its tokenizer, for the record of a run.
-    pub fn describe(&self) -> Value {
-        let BiEncoderConfig { vocab_size, hidden_size, .. } = self.config;
-        json!({
-            "vocab_size": vocab_size,
-            "hidden_size": hidden_size,
-            "dim": self.config.dim(),
-            "parameters": self.params.count(),
-            "tokenizer": self.tokenizer.fingerprint(),
-            "dtype": self.dtype.as_str(),
-        })
+        Ok(Self { config, params, network, tokenizer, dtype })
     }
 
     /// The network as it is, ready to embed.
     ///
     /// # Errors
     /// Those of candle.
-    pub fn embedder(&self) -> Result<embed::BiEncoder> {
+    pub fn static_embedder(&self) -> Result<embed::BiEncoder> {
         let network = FusedBiEncoder::from_network(&self.network)?;
         embed::BiEncoder::new(self.tokenizer.clone(), network)
     }
@@ -124,7 +106,29 @@ impl TextEncoder for MiniBiEncoder {
     }
 
     fn save(&self, folder: &Path) -> Result<()> {
-        self.embedder()?.save_as(folder, self.dtype)
+        self.static_embedder()?.save_as(folder, self.dtype)
+    }
+}
+
+impl Model for MiniBiEncoder {
+    fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    fn describe(&self) -> Value {
+        let BiEncoderConfig { vocab_size, hidden_size, .. } = self.config;
+        json!({
+            "vocab_size": vocab_size,
+            "hidden_size": hidden_size,
+            "dim": self.config.dim(),
+            "parameters": self.params.count(),
+            "tokenizer": self.tokenizer.fingerprint(),
+            "dtype": self.dtype.as_str(),
+        })
+    }
+
+    fn embedder(&self) -> Result<Box<dyn Embedder>> {
+        Ok(Box::new(self.static_embedder()?))
     }
 }
 

@@ -7,10 +7,12 @@
 
 pub mod pairs;
 pub mod bi_encoder;
+mod bert;
 mod mini;
 mod plot;
 mod run;
 mod state;
 
+pub use bert::BertBiEncoder;
 pub use mini::MiniBiEncoder;
 pub use run::{Line, RunSettings, Summary, Task, Watch, run};

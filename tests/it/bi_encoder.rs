@@ -22,7 +22,7 @@ const TEXTS: [&str; 4] = ["bor1ak is near the tan1el.", "", "Příliš žluťou�
 /// A fresh network's folder.
 fn saved() -> (BiEncoder, TempDir) {
     let root = tempfile::tempdir().unwrap();
-    let embedder = encoder(3).embedder().unwrap();
+    let embedder = encoder(3).static_embedder().unwrap();
     embedder.save(root.path()).unwrap();
     (embedder, root)
 }
@@ -67,9 +67,9 @@ fn a_saved_folder_embeds_as_before_to_the_bit() {
         let read = |root: &TempDir| fs::read(root.path().join(name)).unwrap();
         assert!(read(&root) == read(&again), "{name}");
     }
-    let further = MiniBiEncoder::open(root.path()).unwrap().embedder().unwrap();
+    let further = MiniBiEncoder::open(root.path(), DType::F32).unwrap().static_embedder().unwrap();
     assert_eq!(embed(&further, &TEXTS), embed(&embedder, &TEXTS), "to be trained further");
-    assert_ne!(encoder(4).embedder().unwrap().fingerprint(), embedder.fingerprint());
+    assert_ne!(encoder(4).static_embedder().unwrap().fingerprint(), embedder.fingerprint());
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn sentence_transformers_reads_ours_and_agrees() {
 fn a_trained_folder_keeps_the_weights_of_its_tokens() {
     // The mean of idf-weighted rows: without the fold-in the vectors would be others.
     let encoder = encoder(3);
-    let embedder = encoder.embedder().unwrap();
+    let embedder = encoder.static_embedder().unwrap();
     let mut ids = Vec::new();
     embedder.tokenizer().encode_ids_into(TEXTS[0], &mut ids).unwrap();
     let trained = minirag::nn::ops::l2_normalize(&encoder.embed(&[&ids]).unwrap()).unwrap();

@@ -9,10 +9,12 @@ mod folder;
 mod weights;
 
 use std::{
-    path::Path,
+    collections::BTreeMap,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use candle_core::Tensor;
 use rayon::prelude::*;
 use sha2::Digest;
 
@@ -20,7 +22,7 @@ use crate::{
     embed::{Embedder, Truncated},
     error::{Error, Result},
     nn::{
-        bert::{Encoded, FusedBert, Sequence, encoder_tensors},
+        bert::{BertConfig, Encoded, FusedBert, Pooling, Sequence, encoder_tensors},
         bi_encoder::dense,
         kernels, params,
     },
@@ -39,7 +41,54 @@ pub struct BertEmbedder {
     cut_tokens: AtomicU64,
 }
 
+/// What training goes on from.
+pub struct BertParts {
+    /// The network's shape.
+    pub config: BertConfig,
+    /// How tokens become a vector.
+    pub pooling: Pooling,
+    /// Tokens of the longest text, special ones among them.
+    pub max_tokens: usize,
+    /// The tokenizer.
+    pub tokenizer: Tokenizer,
+    /// The parameters by the names of the network's plan.
+    pub tensors: BTreeMap<String, Tensor>,
+    /// Where network and tokenizer are.
+    pub network: PathBuf,
+}
+
 impl BertEmbedder {
+    /// Reads the parts of a folder that training goes on from.
+    ///
+    /// # Errors
+    /// As [`BertEmbedder::open`]; a folder with prompts, dense modules, several poolings side by
+    /// side or `do_lower_case`, which training would not follow.
+    pub fn parts(folder: &Path) -> Result<BertParts> {
+        let settings = Settings::read(folder)?;
+        let dense = settings.steps.iter().any(|step| matches!(step, Step::Dense(..)));
+        let prompts = !(settings.query_prompt.is_empty() && settings.passage_prompt.is_empty());
+        let [pooling] = settings.pooling[..] else {
+            return Err(Error::format(folder, "pools in several ways, which is not trained here"));
+        };
+        let hindrances = [
+            (dense, "a Dense module"),
+            (prompts, "prompts"),
+            (settings.lower_case, "do_lower_case"),
+        ];
+        if let Some((_, what)) = hindrances.into_iter().find(|(is, _)| *is) {
+            return Err(Error::format(folder, format!("has {what}, which training cannot follow")));
+        }
+        let (tensors, _) = weights::read(&settings.network)?;
+        Ok(BertParts {
+            pooling,
+            max_tokens: settings.max_tokens,
+            tokenizer: Tokenizer::load(settings.network.join("tokenizer.json"))?,
+            tensors: encoder_tensors(tensors),
+            config: settings.config,
+            network: settings.network,
+        })
+    }
+
     /// Reads a folder.
     ///
     /// # Errors
