@@ -9,7 +9,7 @@
 
 mod byte_bpe;
 mod cache;
-mod model_input;
+mod frame;
 mod train;
 mod uncased;
 mod words;
@@ -23,7 +23,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-pub use model_input::ModelInput;
+pub use frame::ModelInput;
 pub use train::{TrainReport, TrainSettings, train};
 
 use crate::{
@@ -31,10 +31,13 @@ use crate::{
     text::{char_ceil, char_floor},
 };
 use byte_bpe::ByteBpe;
+use frame::Frame;
 
 /// A tokenizer, ready to encode on any number of threads.
 pub struct Tokenizer {
     engine: Engine,
+    /// The special tokens around texts, or why they are not known.
+    frame: Result<Frame, String>,
     json: Vec<u8>,
     fingerprint: String,
 }
@@ -94,7 +97,8 @@ impl Tokenizer {
                     .map_err(|e| Error::format(path, format!("not a tokenizer.json: {e}")))?,
             ),
         };
-        Ok(Self { engine, json, fingerprint })
+        let frame = post_processor(&json).and_then(|json| Frame::parse(&json));
+        Ok(Self { engine, frame, json, fingerprint })
     }
 
     /// Writes `tokenizer.json` into the folder `dir`, which is made if need be; a reader sees the
@@ -250,6 +254,17 @@ impl fmt::Debug for Tokenizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tokenizer({} tokens, {})", self.vocab_size(), self.fingerprint)
     }
+}
+
+/// The part of a file that says which special tokens stand around a text.
+fn post_processor(json: &[u8]) -> Result<serde_json::Value, String> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        #[serde(default)]
+        post_processor: serde_json::Value,
+    }
+    let file: File = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    Ok(file.post_processor)
 }
 
 /// The tokenizers crate's reading of a file, without padding, truncation and special tokens.

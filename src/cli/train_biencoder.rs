@@ -65,9 +65,9 @@ pub struct TrainBiencoder {
     /// Start from this checkpoint instead of a fresh network
     #[arg(long, value_name = "DIR")]
     init: Option<PathBuf>,
-    /// Sizes and numbers that are not given
-    #[arg(long, value_enum, default_value = "default")]
-    preset: Preset,
+    /// Sizes and numbers that are not given; a pretrained BERT has its own [default: default]
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
     /// Dimensions of a fresh network [default: the preset's]
     #[arg(long, value_name = "N", conflicts_with = "init")]
     dim: Option<usize>,
@@ -167,18 +167,8 @@ impl TrainBiencoder {
     /// Texts that cannot be read or are too few, options that do not fit, a run that fails.
     pub fn execute(&self) -> Result<(String, ExitCode)> {
         self.verbose.apply()?;
-        let dtype = if self.half { DType::F16 } else { DType::F32 };
         let texts = self.read()?;
-        let (model, sizes): (Box<dyn Model>, Sizes) = match &self.init {
-            Some(folder) if embed::is_static(folder)? => {
-                (Box::new(MiniBiEncoder::open(folder, dtype)?), self.preset.sizes())
-            }
-            Some(folder) => (Box::new(BertBiEncoder::open(folder, dtype)?), Sizes::fine_tuning()),
-            None => {
-                let sizes = self.preset.sizes();
-                (Box::new(self.fresh(&texts, &sizes, dtype)?), sizes)
-            }
-        };
+        let (model, sizes) = self.model(&texts)?;
         let model = model.as_ref();
         let settings = self.train.settings(sizes.run)?;
         let (pairs, mut arguments) = self.pairs(texts, model)?;
@@ -208,6 +198,23 @@ impl TrainBiencoder {
         };
         let summary = run(&task, &settings, watch)?;
         self.report(&summary)
+    }
+
+    /// What is trained, and the numbers that go with it.
+    fn model(&self, texts: &Texts) -> Result<(Box<dyn Model>, Sizes)> {
+        let dtype = if self.half { DType::F16 } else { DType::F32 };
+        let sizes = self.preset.unwrap_or(Preset::Default).sizes();
+        let Some(folder) = &self.init else {
+            return Ok((Box::new(self.fresh(texts, &sizes, dtype)?), sizes));
+        };
+        if embed::is_static(folder)? {
+            return Ok((Box::new(MiniBiEncoder::open(folder, dtype)?), sizes));
+        }
+        if self.preset.is_some() {
+            let message = "a BERT is not trained by a preset: leave --preset out";
+            return Err(Error::format(folder, message));
+        }
+        Ok((Box::new(BertBiEncoder::open(folder, dtype)?), Sizes::fine_tuning()))
     }
 
     fn read(&self) -> Result<Texts> {

@@ -19,7 +19,6 @@ struct File<'a> {
     added_tokens: Vec<Added<'a>>,
     normalizer: Option<serde_json::Value>,
     pre_tokenizer: serde_json::Value,
-    post_processor: Option<serde_json::Value>,
     #[serde(borrow)]
     model: Model<'a>,
 }
@@ -54,8 +53,7 @@ impl File<'_> {
     fn is_ours(&self) -> bool {
         let model = &self.model;
         let affixes = [&model.continuing_subword_prefix, &model.end_of_word_suffix];
-        self.post_processor.is_none()
-            && model.kind == "BPE"
+        model.kind == "BPE"
             && model.dropout.is_none()
             && model.unk_token.is_none()
             && affixes.iter().all(|affix| affix.as_ref().is_none_or(String::is_empty))

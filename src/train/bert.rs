@@ -29,8 +29,6 @@ pub struct BertBiEncoder {
     params: Params,
     network: BertEncoder,
     tokenizer: Tokenizer,
-    /// The special tokens before and after a text.
-    frame: (Vec<u32>, Vec<u32>),
     max_tokens: usize,
     dim: usize,
     dtype: DType,
@@ -49,7 +47,6 @@ impl BertBiEncoder {
             folder: folder.to_owned(),
             network_folder: network,
             network: BertEncoder::new(&config, &params, pooling, false)?,
-            frame: tokenizer.frame()?,
             dim: config.hidden_size,
             params,
             tokenizer,
@@ -65,13 +62,9 @@ impl TextEncoder for BertBiEncoder {
     }
 
     fn embed(&self, texts: &[&[u32]]) -> Result<Tensor> {
-        let (before, after) = &self.frame;
-        let most = self.max_tokens.saturating_sub(before.len() + after.len());
-        let framed = texts.iter().map(|ids| {
-            let ids = &ids[..ids.len().min(most)];
-            [before.as_slice(), ids, after.as_slice()].concat()
-        });
-        let framed: Vec<Vec<u32>> = framed.collect();
+        let framed =
+            texts.iter().map(|ids| Ok(self.tokenizer.frame(ids, None, self.max_tokens)?.ids));
+        let framed: Vec<Vec<u32>> = framed.collect::<Result<_>>()?;
         let framed: Vec<&[u32]> = framed.iter().map(Vec::as_slice).collect();
         self.network.encode(&framed)
     }
@@ -128,7 +121,6 @@ fn copy_settings(from: &Path, to: &Path) -> Result<()> {
             if name.starts_with(|c: char| c.is_ascii_digit()) {
                 fs::create_dir_all(&target).map_err(Error::io(&target))?;
                 copy_settings(&path, &target)?;
-                // git keeps no empty folders, and a Normalize module may have no file.
             }
         } else if (name.ends_with(".json") || name.ends_with(".txt"))
             && name != "train.json"

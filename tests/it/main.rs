@@ -12,6 +12,7 @@ mod corpus;
 mod datasets;
 mod docs;
 mod embedders;
+mod fine_tuning;
 mod grammar;
 mod index;
 mod layers;

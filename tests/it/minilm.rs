@@ -14,7 +14,7 @@ fn tiny() -> PathBuf {
 }
 
 /// The tiny network's folder with those JSON files in it.
-fn compose(files: &Value) -> tempfile::TempDir {
+pub(super) fn compose(files: &Value) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"] {
         fs::copy(tiny().join(name), folder.path().join(name)).unwrap();

@@ -106,7 +106,7 @@ const RUN: RunSettings = RunSettings {
 const LINES: [u64; 7] = [7, 10, 14, 20, 21, 28, 30];
 
 /// Runs `task`, which is asked to stop after a line of the log.
-fn go(
+pub(super) fn go(
     task: &dyn Task,
     settings: &RunSettings,
     output: &Path,
@@ -164,14 +164,14 @@ pub(super) fn checkpoint(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[track_caller]
-fn same(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) {
+pub(super) fn same(a: &BTreeMap<String, Vec<u8>>, b: &BTreeMap<String, Vec<u8>>) {
     assert!(a.keys().eq(b.keys()), "{:?} and {:?}", a.keys(), b.keys());
     for (name, bytes) in a {
         assert!(*bytes == b[name], "{name} differs");
     }
 }
 
-fn logged(folder: &Path) -> Vec<Value> {
+pub(super) fn logged(folder: &Path) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("log.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

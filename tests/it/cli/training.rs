@@ -53,6 +53,25 @@ fn a_model_trained_on_documents_answers_and_is_measured() {
 }
 
 #[test]
+fn a_pretrained_encoder_is_adapted_to_documents() {
+    let (corpus, root) = (corpus(), tempfile::tempdir().unwrap());
+    let model = root.path().join("model");
+    let bert = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/bert-tiny");
+    let args = ["--corpus", name(corpus.path()), "--output", name(&model)];
+    let more = ["--init", name(&bert), "--steps", "3", "--batch-size", "4", "--json"];
+    let output = run(TRAIN, &[&args[..], &more].concat(), 0);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["arguments"]["network"]["dim"], 24);
+    assert_eq!(report["arguments"]["init"][0], name(&bert));
+    let with = ["--corpus", name(corpus.path()), "--embedder", name(&model)];
+    let answer = &ask(&with, &["Where is bor1ak?"])[0];
+    assert!(answer["fingerprint"]["embedder"].as_str().unwrap().starts_with("bert-"), "{answer}");
+    let mut large = args.to_vec();
+    large.extend(["--init", name(&bert), "--preset", "default"]);
+    assert_says(&run(TRAIN, &large, 1), &["--preset", name(&bert)]);
+}
+
+#[test]
 fn what_cannot_be_trained_is_told_as_usage_or_failure() {
     let (corpus, root) = (corpus(), tempfile::tempdir().unwrap());
     let model = root.path().join("model");
