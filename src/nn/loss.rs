@@ -1,8 +1,11 @@
-//! InfoNCE: each anchor is to choose its positive among all that the batch holds.
+//! What retrievers and rerankers are trained by.
 //!
-//! After van den Oord et al. 2018, with the other positives of the batch as negatives (Karpukhin
-//! et al. 2020). What is no true negative is left out of the choice: the positives of an anchor
-//! that asks the same, and passages that are equal to the positive, near it or of its document.
+//! [`InfoNce`]: each anchor is to choose its positive among all that the batch holds. After van den
+//! Oord et al. 2018, with the other positives of the batch as negatives (Karpukhin et al. 2020).
+//! What is no true negative is left out of the choice: the positives of an anchor that asks the
+//! same, and passages that are equal to the positive, near it or of its document.
+//!
+//! [`RankingLoss`]: the right candidate of a question is to score above its wrong ones.
 
 use candle_core::Tensor;
 
@@ -87,6 +90,45 @@ impl InfoNce {
         let backward = ops::cross_entropy(&in_batch.t()?, &targets)?;
         Ok(((forward + backward)? * 0.5)?)
     }
+}
+
+/// How the scores of a question's candidates become a loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RankingLoss {
+    /// Each candidate by itself: is it right? The right ones weigh as much as all the wrong ones.
+    Bce,
+    /// Each wrong candidate against the right one (RankNet, Burges et al. 2005).
+    Pairwise,
+    /// The right one among all (ListNet's top-one case, Cao et al. 2007).
+    Listwise,
+}
+
+impl RankingLoss {
+    /// The loss, a scalar, of `scores`, shape `(lists, candidates)`, the first of each list right.
+    ///
+    /// # Errors
+    /// Lists without a wrong candidate.
+    pub fn loss(self, scores: &Tensor) -> Result<Tensor> {
+        let (lists, candidates) = scores.dims2()?;
+        if candidates < 2 {
+            let (what, got) = ("candidates of a list", candidates);
+            return Err(Error::Shape { what, expected: 2, got });
+        }
+        if self == Self::Listwise {
+            return Ok(ops::cross_entropy(scores, &vec![0; lists])?);
+        }
+        let right = scores.narrow(1, 0, 1)?;
+        let wrong = scores.narrow(1, 1, candidates - 1)?;
+        Ok(match self {
+            Self::Pairwise => softplus(&wrong.broadcast_sub(&right)?)?.mean_all()?,
+            _ => ((softplus(&right.neg()?)?.mean_all()? + softplus(&wrong)?.mean_all()?)? * 0.5)?,
+        })
+    }
+}
+
+/// `ln(1 + e^x)`, without overflow.
+fn softplus(x: &Tensor) -> Result<Tensor> {
+    Ok((x.relu()? + ((x.abs()?.neg()?.exp()? + 1.0)?.log()?))?)
 }
 
 /// `scores` with minus infinity where `masked(row, column)`.

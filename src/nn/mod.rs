@@ -16,6 +16,7 @@ pub mod adamw;
 pub mod schedule;
 pub mod bi_encoder;
 pub mod bert;
+pub mod cross_encoder;
 
 pub use adamw::{AdamW, AdamWSettings};
 pub use bi_encoder::BiEncoder;
